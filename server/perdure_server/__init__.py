@@ -1,0 +1,1 @@
+"""Perdure: a durable workflow service. docs/architecture.md is the map."""

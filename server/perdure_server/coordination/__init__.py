@@ -1,0 +1,1 @@
+"""The coordination adapters: Redis and in-process, behind one contract suite."""

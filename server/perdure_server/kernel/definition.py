@@ -1,0 +1,88 @@
+"""Definitions: the plan as data, compiled once into what the rules look up."""
+
+from enum import IntEnum
+from functools import cached_property
+
+from msgspec import Struct
+
+from perdure_server.kernel import limits
+from perdure_server.kernel.values import RetryPolicy, Wait
+
+INPUT = "input"  # the reserved name under which a step needs the workflow's input
+
+
+class StepKind(IntEnum):
+    """What a step is. MAP and CHILD are in the wire and refused at registration until their rules exist."""
+
+    ACTIVITY = 1
+    WAIT = 2
+    MAP = 3
+    CHILD = 4
+
+
+class Exhaustion(IntEnum):
+    """What happens when a step's attempts are used up."""
+
+    FAIL_WORKFLOW = 1
+    HOLD = 2
+    SKIP_DEPENDANTS = 3
+    CONTINUE = 4
+
+
+class StepDefinition(Struct, frozen=True, omit_defaults=True):
+    """One step: structure (name to wait) is in the fingerprint, the rest is policy."""
+
+    name: str
+    kind: StepKind = StepKind.ACTIVITY
+    depends_on: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    version: str = ""
+    wait: Wait | None = None
+    queue: str = "default"
+    retry: RetryPolicy = RetryPolicy()
+    attempt_timeout: int = limits.ATTEMPT_TIMEOUT
+    silence_timeout: int | None = None
+    priority: int | None = None
+    contract: str = ""  # computed at registration, never taken from a client
+
+
+class _Structure(Struct, frozen=True, omit_defaults=True):
+    namespace: str
+    workflow_type: str
+    steps: tuple[StepDefinition, ...]
+    version: str = ""
+    output_step: str = ""
+    workflow_timeout: int | None = None
+    cancel_grace: int = limits.CANCEL_GRACE
+    max_lost_claims: int = limits.MAX_LOST_CLAIMS
+    retention: int = limits.RETENTION
+    fingerprint: str = ""
+    policy_revision: int = 1
+
+
+class Definition(_Structure, frozen=True, omit_defaults=True, dict=True):
+    """A registered plan. `fingerprint`, contracts and `policy_revision` are the server's."""
+
+    @cached_property
+    def by_name(self) -> dict[str, StepDefinition]:
+        """The steps by name, in listing order."""
+        return {step.name: step for step in self.steps}
+
+    @cached_property
+    def dependants(self) -> dict[str, tuple[str, ...]]:
+        """For each step the names of those that depend on it."""
+        found: dict[str, list[str]] = {step.name: [] for step in self.steps}
+        for step in self.steps:
+            for name in step.depends_on:
+                found[name].append(step.name)
+        return {name: tuple(names) for name, names in found.items()}
+
+    @cached_property
+    def roots(self) -> tuple[str, ...]:
+        """The steps that depend on nothing."""
+        return tuple(step.name for step in self.steps if not step.depends_on)
+
+    @cached_property
+    def final_step(self) -> str:
+        """The step whose output is the workflow's: the named one, else the last listed."""
+        return self.output_step or self.steps[-1].name

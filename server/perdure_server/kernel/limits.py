@@ -1,0 +1,88 @@
+"""Every default and bound of the product, in one file; GetServerInfo publishes them and docs/limits.md is generated from here.
+
+Durations are integer milliseconds, sizes are bytes. Changing a default is a change of contract.
+"""
+
+from typing import Final
+
+SECOND: Final = 1_000
+MINUTE: Final = 60 * SECOND
+HOUR: Final = 60 * MINUTE
+DAY: Final = 24 * HOUR
+
+# Defaults that a definition or a request may override.
+SESSION_LEASE: Final = 30 * SECOND
+SESSION_LEASE_MIN: Final = 3 * SECOND
+POLL_LEASE_MAX: Final = 10 * MINUTE
+RENEWALS_PER_LEASE: Final = 3
+MAX_ATTEMPTS: Final = 3
+RETRY_INITIAL_INTERVAL: Final = 1 * SECOND
+RETRY_COEFFICIENT: Final = 2.0
+RETRY_MAX_INTERVAL: Final = 1 * MINUTE
+RETRY_JITTER: Final = 0.2
+ATTEMPT_TIMEOUT: Final = 10 * MINUTE
+CANCEL_GRACE: Final = 30 * SECOND
+MAX_LOST_CLAIMS: Final = 5
+PRIORITY: Final = 5
+PRIORITY_MAX: Final = 9
+RETENTION: Final = 30 * DAY
+TOMBSTONE: Final = 30 * DAY
+
+# Rhythm of the server.
+ACKNOWLEDGE_WITHIN: Final = 5 * SECOND
+HOLD_AFTER: Final = 3 * SECOND  # a token that still runs this long after its grant is written into its session
+EXPIRY_MARGIN: Final = 2 * SECOND
+SWEEP_INTERVAL: Final = 1 * SECOND
+MIN_WAKE_DELAY: Final = 50  # a timer never wakes sooner after its wait opened, so that a wait in the past is no hot loop
+
+# Bounds of what is remembered in one instance.
+SETTLED_TOKENS: Final = 4
+REQUEST_IDS: Final = 16
+SIGNAL_IDS: Final = 256
+INBOX_SIGNALS: Final = 1_000
+ATTEMPT_ERRORS: Final = 10
+EVENT_RING: Final = 64
+EAGER_IN_A_ROW: Final = 16
+UNDELIVERED_BEFORE_BACKOFF: Final = 3
+UNDELIVERED_AS_LOST: Final = 20
+
+# Bounds of what comes in.
+NAME_LENGTH: Final = 63  # step names: [a-z][a-z0-9_]{0,62}
+TYPE_LENGTH: Final = 128
+KEY_LENGTH: Final = 512
+ID_LENGTH: Final = 128
+LABELS: Final = 32
+LABEL_KEY_LENGTH: Final = 63
+LABEL_VALUE_LENGTH: Final = 256
+STEPS: Final = 2_000
+DEPENDENCIES: Final = 2_000
+WAIT_CONDITIONS: Final = 16
+SIGNAL_COUNT: Final = 100
+FAILURE_TYPE_LENGTH: Final = 128
+FAILURE_MESSAGE: Final = 4 * 1024
+PAYLOAD: Final = 2 * 1024 * 1024
+PAYLOAD_METADATA: Final = 8 * 1024
+JSON_DEPTH: Final = 90  # below the 100 levels of BSON and of protobuf, so that every layer can read it
+FRAME_PAYLOAD: Final = 64 * 1024
+FRAMES_PER_CALL: Final = 100
+DURATION: Final = 100 * 366 * DAY
+TIME: Final = 253_402_300_799_999  # the last millisecond of the year 9999
+
+# Bounds of a document.
+INLINE_PAYLOAD: Final = 16 * 1024
+INLINE_TOTAL: Final = 256 * 1024
+CLAIM_INLINE: Final = 1024 * 1024
+READ_INLINE: Final = 3 * 1024 * 1024
+DOCUMENT: Final = 8 * 1024 * 1024
+DOCUMENT_RESERVE: Final = 1024 * 1024
+PLAIN_STEPS: Final = 64
+
+# Bounds of a call.
+PAGE_SIZE: Final = 100
+PAGE_SIZE_MAX: Final = 1_000
+STARTS_PER_CALL: Final = 500
+RESULT_WAIT_MAX: Final = 60 * SECOND
+POLL_WAIT_MAX: Final = 60 * SECOND
+POLL_CLAIMS_MAX: Final = 100
+POOLS: Final = 200
+CREDIT: Final = 10_000

@@ -1,0 +1,215 @@
+"""The instance: one immutable value that holds everything that decides about one workflow.
+
+A step that is BLOCKED is not in `steps`. What the store writes is found by comparing two instances field by field, by identity.
+"""
+
+import hashlib
+from enum import IntEnum
+
+from msgspec import Struct
+
+from perdure_server.kernel import limits
+from perdure_server.kernel.values import Failure, LossCause, Payload, Trace, Wake
+
+
+class WorkflowState(IntEnum):
+    """Where a workflow stands."""
+
+    RUNNING = 1
+    CANCELLING = 2
+    FAILING = 3
+    PREPARING_REPLAY = 4
+    COMPLETED = 5
+    FAILED = 6
+    CANCELLED = 7
+    TERMINATED = 8
+
+
+ENDED = frozenset({WorkflowState.COMPLETED, WorkflowState.FAILED, WorkflowState.CANCELLED, WorkflowState.TERMINATED})
+
+
+class StepState(IntEnum):
+    """Where a step stands."""
+
+    BLOCKED = 1
+    READY = 2
+    RUNNING = 3
+    WAITING = 4
+    BACKOFF = 5
+    CANCELLING = 6
+    HELD = 7
+    COMPLETED = 8
+    FAILED = 9
+    CANCELLED = 10
+    SKIPPED = 11
+    COMPENSATED = 12
+
+
+STEP_ENDS = frozenset({StepState.COMPLETED, StepState.FAILED, StepState.CANCELLED, StepState.SKIPPED, StepState.COMPENSATED})
+CLAIMED = frozenset({StepState.RUNNING, StepState.CANCELLING})
+
+
+class WorkflowKey(Struct, frozen=True):
+    """The identity that callers choose."""
+
+    namespace: str
+    workflow_type: str
+    business_key: str
+
+    @property
+    def workflow_id(self) -> bytes:
+        """The store's `_id`: first 16 bytes of SHA-256 over the length-prefixed parts."""
+        digest = hashlib.sha256()
+        for part in (self.namespace, self.workflow_type, self.business_key):
+            encoded = part.encode()
+            digest.update(len(encoded).to_bytes(4, "big"))
+            digest.update(encoded)
+        return digest.digest()[:16]
+
+
+class Claim(Struct, frozen=True, omit_defaults=True):
+    """The right to run one step once. `nonce` is the secret part of the claim token."""
+
+    nonce: str
+    session_id: str
+    granted: int
+    deadline: int
+    span_id: str = ""
+    connection_no: int = 0  # of the session's stream that was granted it; 0 = granted by a unary call
+    acknowledged: bool = False
+
+
+class Settled(Struct, frozen=True, omit_defaults=True):
+    """What is remembered of a token that is no longer current: its outcome's digest, or why it was lost."""
+
+    nonce: str
+    digest: bytes = b""
+    cause: LossCause = LossCause.UNKNOWN
+    next_claims: tuple[tuple[str, int], ...] = ()  # (step, claim_no) granted in the same write
+
+
+class OpenCondition(Struct, frozen=True, omit_defaults=True):
+    """A condition of an open wait, with its time made absolute."""
+
+    name: str
+    signal: str = ""
+    count: int = 1
+    due: int | None = None
+
+
+class AttemptError(Struct, frozen=True, omit_defaults=True):
+    """One failed attempt, kept with the step (the last 10)."""
+
+    attempt: int
+    claim_no: int
+    time: int
+    failure: Failure
+
+
+class Step(Struct, frozen=True, omit_defaults=True):
+    """One step of one instance. `since` is when it entered its state; `attempt` counts charged executions of this generation."""
+
+    state: StepState
+    since: int
+    generation: int = 0
+    claim_no: int = 0
+    attempt: int = 0
+    started: int | None = None
+    ended: int | None = None
+    claim: Claim | None = None
+    due: int | None = None
+    wait: tuple[OpenCondition, ...] = ()
+    wakes: tuple[Wake, ...] = ()
+    output: Payload | None = None
+    checkpoint: Payload | None = None
+    checkpoint_no: int = 0
+    checkpoint_claim_no: int = 0
+    failure: Failure | None = None
+    errors: tuple[AttemptError, ...] = ()
+    lost_claims: int = 0
+    idle_returns: int = 0  # undelivered or released without a new checkpoint, in a row
+    waits: int = 0
+    settled: tuple[Settled, ...] = ()
+    last_frame_seq: int | None = None
+    queue: str = ""  # overridden at start; empty = the definition's
+
+
+class Signal(Struct, frozen=True, omit_defaults=True):
+    """A stored signal that nothing has consumed yet."""
+
+    signal_id: str
+    name: str
+    time: int
+    payload: Payload | None = None
+
+
+class Event(Struct, frozen=True, array_like=True):
+    """One state change, as Watch tells it. `step` empty = the workflow's own state. `seq` rises by one per run."""
+
+    seq: int
+    time: int
+    step: str
+    state: int
+    reason: str = ""
+    claim_no: int = 0
+    attempt: int = 0
+    last_frame_seq: int | None = None
+    failure_type: str = ""
+    failure_message: str = ""
+
+
+class Workflow(Struct, frozen=True, omit_defaults=True):
+    """One execution of one business key.
+
+    `wake_time`, `ready` and `sessions` are derived when a change is sealed: when the sweep must look at it, the queues in which it has READY steps,
+    and the sessions that hold its claims.
+    """
+
+    key: WorkflowKey
+    run_id: str  # 24 hex digits
+    round: int
+    fence: int
+    revision: int
+    state: WorkflowState
+    since: int
+    start_time: int
+    fingerprint: str
+    steps: dict[str, Step]
+    remaining: int  # steps that have not ended, BLOCKED ones included
+    step_count: int
+    trace: Trace
+    policy_revision: int = 1
+    input: Payload | None = None
+    input_digest: bytes = b""
+    request_ids: tuple[str, ...] = ()
+    output: Payload | None = None
+    failure: Failure | None = None
+    failed_step: str = ""
+    end_time: int | None = None
+    deadline: int | None = None
+    grace_deadline: int | None = None
+    cancel_reason: str = ""
+    labels: dict[str, str] = {}
+    priority: int = limits.PRIORITY
+    queue: str = ""  # overrides the queue of every step
+    inbox: tuple[Signal, ...] = ()
+    signal_ids: tuple[str, ...] = ()
+    signals_received: int = 0
+    events: tuple[Event, ...] = ()
+    event_seq: int = 0
+    eager_row: int = 0  # claims granted in the write of a result, in a row
+    inline_bytes: int = 0
+    wake_time: int | None = None
+    ready: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    expire_time: int | None = None
+
+    @property
+    def workflow_id(self) -> bytes:
+        """The store's `_id`."""
+        return self.key.workflow_id
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether an end state is stored."""
+        return self.state in ENDED

@@ -1,0 +1,231 @@
+"""The store: MongoDB is the truth. An OK of any write here means stored with majority and journal."""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Protocol
+
+from msgspec import Struct
+
+from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.values import Payload
+from perdure_server.kernel.workflow import Workflow, WorkflowState
+
+
+class Read(Enum):
+    """How fresh a read must be."""
+
+    LOCAL = "local"  # from the primary: the base of the next conditional write
+    LINEARIZABLE = "linearizable"  # for an answer given without an own acknowledged write
+
+
+class Due(Struct, frozen=True):
+    """A workflow that the sweep must look at: `_id`, and the time in ms at which it was due."""
+
+    workflow_id: bytes
+    wake_time: int
+
+
+class ReadyStep(Struct, frozen=True):
+    """A workflow that has READY steps in the named queues (the other queues of its `ready` are in it, too)."""
+
+    workflow_id: bytes
+    queues: tuple[str, ...]
+    since: int  # last change of the workflow, a lower bound of the true ready time
+
+
+class WorkflowQuery(Struct, frozen=True, omit_defaults=True):
+    """What List and Count ask. Empty tuples mean any. Times in ms, `start_from` inclusive, `start_before` exclusive."""
+
+    namespace: str
+    workflow_types: tuple[str, ...] = ()
+    states: tuple[WorkflowState, ...] = ()
+    labels: Mapping[str, str] = {}
+    start_from: int | None = None
+    start_before: int | None = None
+    descending: bool = True
+
+
+class PageKey(Struct, frozen=True):
+    """The last row of a page: the next begins after it."""
+
+    start_time: int
+    workflow_id: bytes
+
+
+class WorkflowRows(Struct, frozen=True):
+    """One page of a list; `after` is None on the last page. Steps and payloads may be left out of the rows (`with_payloads`)."""
+
+    rows: tuple[Workflow, ...]
+    after: PageKey | None
+
+
+class Workflows(Protocol):
+    """One document per workflow."""
+
+    async def commit(self, old: Workflow | None, new: Workflow) -> bool:
+        """Store `new` if the stored document still is `old` (same run_id and revision), or, with `old` None, if the `_id` is free.
+
+        One conditional `$set` of the changed fields, never a replace. Joined with other commits into one batch; True only when this very write is
+        known stored; False = the condition did not hold and nothing was written. Two commits of one `_id` are never in one batch.
+        Raises StoreUnavailable (the result is unknown: load and decide again) and DocumentTooLarge.
+        """
+
+    async def load(self, workflow_id: bytes, read: Read = Read.LOCAL) -> Workflow | None:
+        """The stored instance, or None. Loads that wait together may share one query. Raises StoreUnavailable, CorruptDocument."""
+
+    async def due(self, until: int, limit: int) -> Sequence[Due]:
+        """Ids with `wake_time` <= `until`, oldest first, at most `limit`; quarantined ones never. Raises StoreUnavailable."""
+
+    async def ready(self, queues: Sequence[str], limit: int) -> Sequence[ReadyStep]:
+        """Workflows whose `ready` names one of `queues`, at most `limit` in no promised order. Raises StoreUnavailable."""
+
+    async def claimed_by(self, session_ids: Sequence[str], limit: int) -> Sequence[bytes]:
+        """Ids of workflows whose `sessions` names one of these. Raises StoreUnavailable."""
+
+    async def revisions(self, workflow_ids: Sequence[bytes]) -> Mapping[bytes, tuple[str, int]]:
+        """(run_id, revision) of each that exists; at most 1,000 ids a call. Raises StoreUnavailable."""
+
+    async def find(self, query: WorkflowQuery, limit: int, after: PageKey | None) -> WorkflowRows:
+        """One page ordered by (start_time, _id), stable with equal times. Rows carry no steps and no payloads. Raises StoreUnavailable."""
+
+    async def count(self, query: WorkflowQuery, at_most: int) -> int:
+        """How many match; counting stops at `at_most`. Raises StoreUnavailable."""
+
+    async def delete(self, workflow: Workflow) -> bool:
+        """Remove this very revision, its payloads first. False = it changed meanwhile. Raises StoreUnavailable."""
+
+    async def expired(self, until: int, limit: int) -> Sequence[bytes]:
+        """Ids of ended workflows whose `expire_time` <= `until`. Raises StoreUnavailable."""
+
+
+class Payloads(Protocol):
+    """Large payloads in documents of their own, id = content digest + run_id."""
+
+    async def put(self, run_id: str, payloads: Sequence[Payload], now: int) -> Sequence[Payload]:
+        """Store each and return, in order, payloads of the same kind and metadata that carry a ref instead. Acknowledged before it returns.
+
+        Raises StoreUnavailable; repeating it is harmless.
+        """
+
+    async def get(self, run_id: str, payload_ids: Sequence[str]) -> Mapping[str, Payload]:
+        """The payloads of this run by id, as they were put; missing ids are absent. Raises StoreUnavailable."""
+
+
+class Subscription(Struct, frozen=True):
+    """One pool of a session: which contract of each step of a type it serves, from which queue."""
+
+    pool: str
+    queue: str
+    workflow_type: str
+    step_contracts: dict[str, str]
+    slots: int
+
+
+class Session(Struct, frozen=True, omit_defaults=True):
+    """One connected worker. `lease_until` in ms; `held` and `refused` are nonces of claim tokens."""
+
+    session_id: str
+    namespace: str
+    worker_id: str
+    secret: str
+    lease: int
+    lease_until: int
+    connection_no: int = 1
+    alive: bool = True
+    client: str = ""
+    pools: tuple[Subscription, ...] = ()
+    held: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    created: int = 0
+
+
+class Sessions(Protocol):
+    """Small documents; one renewal write per worker and interval. Every method may raise StoreUnavailable."""
+
+    async def open(self, session: Session) -> None:
+        """Insert it (its id is fresh)."""
+
+    async def get(self, session_id: str) -> Session | None:
+        """The stored session, linearizable."""
+
+    async def reconnect(self, session_id: str, secret: str, connection_no: int, lease_until: int) -> Session | None:
+        """Raise `connection_no` from the given one to the next, by compare-and-set on an alive session with that secret; None = no longer so."""
+
+    async def renew(self, session_id: str, connection_no: int, lease_until: int, held: Sequence[str]) -> bool:
+        """Extend the lease and replace `held` (minus what is `refused`, which stays), if alive and of this connection; False otherwise.
+
+        connection_no 0 renews a session of unary calls.
+        """
+
+    async def hold(self, session_id: str, nonces: Sequence[str]) -> Sequence[str]:
+        """Add to `held` those not in `refused`, if alive; returns those that are now held."""
+
+    async def refuse(self, session_id: str, nonce: str) -> bool:
+        """Add to `refused` unless in `held`. True = refused by this or an earlier call, or the session is dead or absent; False = it is held."""
+
+    async def expired(self, until: int, limit: int) -> Sequence[Session]:
+        """Alive sessions with lease_until <= until, and all dead ones, oldest first."""
+
+    async def mark_dead(self, session_id: str, lease_until: int) -> Session | None:
+        """alive = False if the lease is still the judged one; returns the dead session, or None if it was renewed meanwhile."""
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a dead session whose claims have all been judged."""
+
+    async def list(self, namespace: str, limit: int) -> Sequence[Session]:
+        """Alive sessions of a namespace."""
+
+
+class ActiveDefinition(Struct, frozen=True):
+    """Which fingerprint serves new starts of a type; `revision` for compare-and-set."""
+
+    namespace: str
+    workflow_type: str
+    fingerprint: str
+    revision: int
+
+
+class Definitions(Protocol):
+    """Registered definitions, immutable by fingerprint but for their policies. Every method may raise StoreUnavailable."""
+
+    async def put(self, definition: Definition) -> Definition:
+        """Store it if new; if the fingerprint exists with other policies, store those with policy_revision + 1; if equal, change nothing.
+
+        Returns what is stored. Safe to race: one document per (namespace, type, fingerprint).
+        """
+
+    async def get(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition | None:
+        """One definition."""
+
+    async def versions(self, namespace: str, workflow_type: str) -> Sequence[Definition]:
+        """All fingerprints of one type, newest first."""
+
+    async def list(self, namespace: str) -> Sequence[ActiveDefinition]:
+        """The active one of every type, by type name."""
+
+    async def active(self, namespace: str, workflow_type: str) -> ActiveDefinition | None:
+        """The active fingerprint of a type."""
+
+    async def activate(self, namespace: str, workflow_type: str, fingerprint: str, only_if_none: bool) -> ActiveDefinition:
+        """Make it the active one (or keep an existing one, with `only_if_none`); returns what is active now."""
+
+
+class Store(Protocol):
+    """The whole store. `open` probes features with a write, ensures indexes and refuses a deployment that contradicts the promises."""
+
+    workflows: Workflows
+    payloads: Payloads
+    sessions: Sessions
+    definitions: Definitions
+
+    async def open(self) -> None:
+        """Connect, probe, ensure indexes, migrate. Raises StoreUnavailable, or StoreError with what is wrong and how to put it right."""
+
+    async def close(self) -> None:
+        """Flush what is in flight and disconnect."""
+
+    async def time(self) -> tuple[int, int]:
+        """(store time in ms, round trip in ms) from `hello.localTime`. Raises StoreUnavailable."""
+
+    def description(self) -> Mapping[str, str]:
+        """Kind, version, durability and which roads are in use, for GetServerInfo and `doctor`. No host, no credentials."""
