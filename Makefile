@@ -1,0 +1,72 @@
+# Perdure. `make` alone lists the targets; each does all the set-up that it needs.
+#   PYTHON=python3.12   the interpreter (default: the first of python3.11, 3.12, 3.13)     VENV=.venv   where it is set up
+#   ARGS="..."          more arguments for pytest, the demo or the lock
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV ?= .venv
+BIN := $(abspath $(VENV))/bin
+PY := $(BIN)/python
+ARGS ?=
+export VENV
+export PATH := $(BIN):$(PATH)
+BUF := npx --yes --package=@bufbuild/buf@1.75.0 buf
+
+.NOTPARALLEL:
+.PHONY: help setup demo test chaos check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## The virtual environment, from the locks, by hash (nothing to do: 0.1 s)
+	@tools/setup
+
+demo: setup ## Kills a worker, the server and Redis in the middle of real work; prints what was lost (KILL=me, KEEP=1, DOCS=dir)
+	@$(PY) -m examples.demo $(ARGS)
+
+test: setup check pytest ## Generated code, lint, types, import contracts, and the core tests; needs no network once set up
+
+pytest: setup ## The core tests only
+	$(PY) -m pytest -m "not chaos" $(ARGS)
+
+chaos: setup ## Kills server, worker, store and Redis in the middle of 200 running workflows each
+	$(PY) -m pytest -m chaos $(ARGS)
+
+check: gen-check lint types ## Everything in `make test` that is not a test
+
+lint: contracts tidy ## ruff, import contracts, our own tidy check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/hadolint Dockerfile
+
+contracts: setup ## The direction of imports
+	$(BIN)/lint-imports
+
+tidy: setup ## Sizes, names, dead files, reasons beside suppressions
+	$(PY) tools/tidy.py
+
+types: setup ## mypy --strict
+	$(BIN)/mypy
+
+format: setup ## Formats, and fixes what ruff can fix
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+gen: setup ## Generated code and generated documentation
+	$(PY) tools/gen.py $(ARGS)
+
+gen-check: setup
+	$(PY) tools/gen.py --check
+
+proto-lint: ## buf lint, and buf breaking against the last release (downloads buf once)
+	cd proto && $(BUF) lint
+
+lock: setup ## requirements/*.lock anew (ARGS="--upgrade-package NAME", or ARGS=--upgrade)
+	$(PY) tools/lock.py $(ARGS)
+
+clean: ## Removes the virtual environment and all caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
