@@ -171,7 +171,7 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     fence: int
     revision: int
     state: WorkflowState
-    since: int
+    update_time: int
     start_time: int
     fingerprint: str
     steps: dict[str, Step]
@@ -189,6 +189,7 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     deadline: int | None = None
     grace_deadline: int | None = None
     cancel_reason: str = ""
+    cancel_request_id: str = ""
     labels: dict[str, str] = {}
     priority: int = limits.PRIORITY
     queue: str = ""  # overrides the queue of every step

@@ -1,0 +1,93 @@
+"""Claims: granted, acknowledged, un-granted, lost."""
+
+from msgspec import Struct
+
+from perdure_server.kernel.attempts import claim_lost_while_running, claim_returned
+from perdure_server.kernel.draft import Draft, require_claim
+from perdure_server.kernel.effects import ClaimLost
+from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.timing import SILENCE_TIMEOUT, time_out_attempt
+from perdure_server.kernel.transitions import StepEvent
+from perdure_server.kernel.values import LossCause, Payload
+from perdure_server.kernel.workflow import CLAIMED, Claim, Settled, StepState, WorkflowState
+
+
+
+class Ticket(Struct, frozen=True, omit_defaults=True):
+    """Everything about a grant that is not the kernel's to know. `nonce` (28 hex digits) and `span_id` (16) are random and minted before the first try."""
+
+    nonce: str
+    span_id: str
+    session_id: str
+    connection_no: int = 0
+    acknowledged: bool = False
+
+
+def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
+    """Give the READY step to the ticket's session and charge an attempt. Raises Rejection STEP_NOT_READY. The same ticket again changes nothing."""
+    step = draft.step(name)
+    if step.claim is not None and step.claim.nonce == ticket.nonce:
+        return step.claim
+    if draft.state is not WorkflowState.RUNNING or step.state is not StepState.READY:
+        raise Rejection(Reason.STEP_NOT_READY, "The step is not ready.", step=name, state=step.state.name)
+    claim = Claim(
+        nonce=ticket.nonce,
+        session_id=ticket.session_id,
+        granted=draft.now,
+        deadline=draft.now + draft.plan(name).attempt_timeout,
+        span_id=ticket.span_id,
+        connection_no=ticket.connection_no,
+        acknowledged=ticket.acknowledged,
+    )
+    fields = {"claim": claim, "claim_no": step.claim_no + 1, "attempt": step.attempt + 1, "last_frame_seq": None}
+    draft.move(name, StepEvent.GRANT, StepState.RUNNING, started=step.started or draft.now, **fields)
+    return claim
+
+
+def acknowledge(draft: Draft, name: str, nonce: str) -> None:
+    """The session is known to have the claim: from now on only its lease, a result or a deadline ends it. Raises Rejection CLAIM_LOST."""
+    step, claim = require_claim(draft, name, nonce)
+    if not claim.acknowledged:
+        draft.amend(name, claim=Claim(claim.nonce, claim.session_id, claim.granted, claim.deadline, claim.span_id, claim.connection_no, True))
+
+
+def checkpoint(draft: Draft, name: str, nonce: str, checkpoint_no: int, value: Payload | None) -> bool:
+    """Keep a control position. Ordered by (claim_no, checkpoint_no): False = a lower or equal one than stored, ignored. Raises Rejection CLAIM_LOST."""
+    step, _ = require_claim(draft, name, nonce)
+    if (step.claim_no, checkpoint_no) <= (step.checkpoint_claim_no, step.checkpoint_no):
+        return False
+    draft.amend(name, checkpoint=value, checkpoint_no=checkpoint_no, checkpoint_claim_no=step.claim_no, idle_returns=0)
+    return True
+
+
+def undelivered(draft: Draft, name: str, nonce: str) -> None:
+    """The claim was never acknowledged and its session refuses it: un-grant. Raises Rejection CLAIM_LOST."""
+    _, claim = require_claim(draft, name, nonce)
+    draft.effects.append(ClaimLost(name, claim, LossCause.EXPIRED))
+    memory = draft.settle(name, "undelivered", Settled(nonce, cause=LossCause.EXPIRED))
+    claim_returned(draft, name, StepEvent.UNDELIVERED, memory, progressed=False)
+
+
+def lose(draft: Draft, name: str, nonce: str) -> None:
+    """An acknowledged claim is lost: still charged. Raises Rejection CLAIM_LOST."""
+    _, claim = require_claim(draft, name, nonce)
+    draft.effects.append(ClaimLost(name, claim, LossCause.EXPIRED))
+    memory = draft.settle(name, "lost", Settled(nonce, cause=LossCause.EXPIRED))
+    claim_lost_while_running(draft, name, memory)
+
+
+def lose_session(draft: Draft, session_id: str, held: frozenset[str]) -> None:
+    """The session is dead: its acknowledged claims are lost, the others un-granted. Changes nothing if it holds none here."""
+    for name, step in draft.active():
+        if step.state not in CLAIMED or step.claim is None or step.claim.session_id != session_id:
+            continue
+        if step.claim.acknowledged or step.claim.nonce in held:
+            lose(draft, name, step.claim.nonce)
+        else:
+            undelivered(draft, name, step.claim.nonce)
+
+
+def silence(draft: Draft, name: str, nonce: str, dice: float) -> None:
+    """The activity gave no sign of life for its silence_timeout: fence the claim, whatever its session says. Raises Rejection CLAIM_LOST."""
+    require_claim(draft, name, nonce)
+    time_out_attempt(draft, name, SILENCE_TIMEOUT, dice)

@@ -1,0 +1,159 @@
+"""The changes of one command to one instance: nothing is visible until `finish`, and nothing else makes a changed instance."""
+
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from perdure_server.kernel import limits
+from perdure_server.kernel.definition import Definition, StepDefinition
+from perdure_server.kernel.effects import AttemptEnded, Effect
+from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.transitions import StepEvent, WorkflowEvent, check_step, check_workflow
+from perdure_server.kernel.values import Failure, LossCause
+from perdure_server.kernel.workflow import STEP_ENDS, Claim, Event, Settled, Step, StepState, Workflow, WorkflowState
+
+T = TypeVar("T")
+_BLOCKED = Step(state=StepState.BLOCKED, since=0)
+
+
+class Draft:
+    """A copy-on-write view of one workflow while one command is applied at `now`."""
+
+    def __init__(self, definition: Definition, workflow: Workflow, now: int) -> None:
+        self.definition = definition
+        self.workflow = workflow
+        self.now = max(now, workflow.update_time)  # an instance never sees time go back, whichever server speaks
+        self.effects: list[Effect] = []
+        self._steps = dict(workflow.steps)
+        self._events: list[Event] = []
+        self._fields: dict[str, object] = {}
+        self._touched = False
+        self.state = workflow.state
+        self.remaining = workflow.remaining
+        self.completed: list[str] = []  # completed in this draft, dependants not yet looked at
+
+    def step(self, name: str) -> Step:
+        """The step as it stands in this draft; BLOCKED ones are made up."""
+        return self._steps.get(name, _BLOCKED)
+
+    def plan(self, name: str) -> StepDefinition:
+        """The step's definition."""
+        return self.definition.by_name[name]
+
+    def active(self) -> list[tuple[str, Step]]:
+        """The steps that are neither BLOCKED nor ended."""
+        return [(name, step) for name, step in self._steps.items() if step.state not in STEP_ENDS]
+
+    def get(self, field: str, default: T) -> T:
+        """A workflow field as changed in this draft, else `default` (pass the stored value)."""
+        value = self._fields.get(field, default)
+        return value  # type: ignore[return-value]  # fields are set only by `set`, under their own types
+
+    def set(self, **fields: object) -> None:
+        """Change fields of the workflow."""
+        self._fields.update(fields)
+
+    def amend(self, name: str, **fields: object) -> Step:
+        """Change fields of a step that stays in its state."""
+        step = replace(self.step(name), **fields)
+        self._steps[name] = step
+        self._touched = True
+        return step
+
+    def move(self, name: str, event: StepEvent, target: StepState, **fields: object) -> Step:
+        """Bring a step into another state by the table, change its `fields`, and note the event for watchers."""
+        before = self.step(name)
+        check_step(before.state, event, target)
+        if target in STEP_ENDS:
+            self.remaining -= 1
+            fields["ended"] = self.now
+        step = replace(before, state=target, since=self.now, **fields)
+        self._steps[name] = step
+        self._touched = True
+        self._note(name, event, step, step.failure if "failure" in fields else None)
+        return step
+
+    def turn(self, event: WorkflowEvent, target: WorkflowState) -> None:
+        """Bring the workflow into another state by the table, and note the event for watchers."""
+        check_workflow(self.state, event, target)
+        self.state = target
+        self._fields["state"] = target
+        self.note_workflow(target, event.name)
+
+    def note_workflow(self, state: WorkflowState, reason: str) -> None:
+        """Note a state of the workflow itself for watchers."""
+        seq = self.workflow.event_seq + len(self._events) + 1
+        failure = self.get("failure", self.workflow.failure)
+        self._events.append(
+            Event(
+                seq,
+                self.now,
+                "",
+                int(state),
+                reason,
+                failure_type=failure.type if failure else "",
+                failure_message=failure.message if failure else "",
+            )
+        )
+
+    def settle(self, name: str, outcome: str, settled: Settled, failure: Failure | None = None) -> tuple[Settled, ...]:
+        """Take the step's claim away and remember its token; returns the step's new memory (the caller puts it into its `move`)."""
+        step = self.step(name)
+        assert step.claim is not None, "settle is called for claimed steps"
+        self.effects.append(AttemptEnded(name, step.claim, step.claim_no, step.attempt, outcome, failure))
+        return (*step.settled[-(limits.SETTLED_TOKENS - 1) :], settled)
+
+    def finish(self) -> Workflow:
+        """The changed instance (the same object if nothing changed). `revision` and the derived fields are set when it is sealed."""
+        if self._events:
+            events = (*self.workflow.events, *self._events)[-limits.EVENT_RING :]
+            self._fields["events"] = events
+            self._fields["event_seq"] = self.workflow.event_seq + len(self._events)
+        if self.remaining != self.workflow.remaining:
+            self._fields["remaining"] = self.remaining
+        if self._touched:
+            self._fields["steps"] = self._steps
+        if not self._fields:
+            return self.workflow
+        self._fields["update_time"] = self.now
+        return replace(self.workflow, **self._fields)
+
+    def _note(self, name: str, event: StepEvent, step: Step, failure: Failure | None) -> None:
+        seq = self.workflow.event_seq + len(self._events) + 1
+        self._events.append(
+            Event(
+                seq,
+                self.now,
+                name,
+                int(step.state),
+                event.name,
+                step.claim_no,
+                step.attempt,
+                step.last_frame_seq,
+                failure.type if failure else "",
+                failure.message if failure else "",
+            )
+        )
+
+
+def require_claim(draft: Draft, name: str, nonce: str) -> tuple[Step, Claim]:
+    """The step and its claim if `nonce` is its current token; otherwise CLAIM_LOST with the cause."""
+    if name not in draft.definition.by_name:
+        raise claim_lost(LossCause.UNKNOWN)
+    step = draft.step(name)
+    if step.claim is not None and step.claim.nonce == nonce:
+        return step, step.claim
+    raise claim_lost(loss_cause(draft.workflow, step, nonce))
+
+
+def loss_cause(workflow: Workflow, step: Step, nonce: str) -> LossCause:
+    """Why this token is not current, as far as it is remembered."""
+    for settled in step.settled:
+        if settled.nonce == nonce and settled.cause is not LossCause.UNKNOWN:
+            return settled.cause
+    return LossCause.CLOSED if workflow.is_ended else LossCause.UNKNOWN
+
+
+def claim_lost(cause: LossCause) -> Rejection:
+    """The refusal of a token that is not current."""
+    return Rejection(Reason.CLAIM_LOST, "This claim is no longer yours: drop the work, do not retry.", cause=cause.name)

@@ -1,0 +1,49 @@
+"""What a decision asks the engine to do after it is stored. All of these are hints: losing one costs time only."""
+
+from msgspec import Struct
+
+from perdure_server.kernel.values import Failure, LossCause
+from perdure_server.kernel.workflow import Claim
+
+
+class StepReady(Struct, frozen=True):
+    """Announce this step, or grant it in the same write."""
+
+    step: str
+
+
+class CancelRequested(Struct, frozen=True):
+    """Tell the holder of this claim to stop."""
+
+    step: str
+    claim: Claim
+
+
+class ClaimLost(Struct, frozen=True):
+    """Tell the holder that its token is no longer current."""
+
+    step: str
+    claim: Claim
+    cause: LossCause
+
+
+class AttemptEnded(Struct, frozen=True):
+    """A claim is settled: export its span. `outcome`: completed, failed, waiting, released, cancelled, lost, timed_out, undelivered."""
+
+    step: str
+    claim: Claim
+    claim_no: int
+    attempt: int
+    outcome: str
+    failure: Failure | None = None
+
+
+class WorkflowStarted(Struct, frozen=True):
+    """Export the root span."""
+
+
+class WorkflowEnded(Struct, frozen=True):
+    """Export the end; wake those who wait for the result."""
+
+
+Effect = StepReady | CancelRequested | ClaimLost | AttemptEnded | WorkflowStarted | WorkflowEnded

@@ -1,0 +1,152 @@
+"""Complete: what a worker reports of a claim, and what that does."""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perdure_server.kernel.attempts import attempt_failed, claim_returned
+from perdure_server.kernel.draft import Draft, claim_lost, loss_cause
+from perdure_server.kernel.progress import complete_step, open_wait, settle_down
+from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.transitions import StepEvent
+from perdure_server.kernel.values import Failure, LossCause, Payload, Wait
+from perdure_server.kernel.workflow import Settled, StepState
+
+CANCELLED_UNASKED = "CANCELLED_BY_WORKER"
+
+
+class Completed(Struct, frozen=True, tag=True, omit_defaults=True):
+    """The step is done; `output` travels to the steps that need it."""
+
+    output: Payload | None = None
+
+
+class Failed(Struct, frozen=True, tag=True):
+    """This attempt failed."""
+
+    failure: Failure
+
+
+class Waiting(Struct, frozen=True, tag=True, omit_defaults=True):
+    """The step waits durably. `checkpoint` None with `keep_checkpoint` keeps the stored one; None without it clears it."""
+
+    wait: Wait
+    checkpoint: Payload | None = None
+    keep_checkpoint: bool = True
+
+
+class Released(Struct, frozen=True, tag=True, omit_defaults=True):
+    """The worker gives the claim back unharmed (drain); the attempt is refunded."""
+
+    checkpoint: Payload | None = None
+    keep_checkpoint: bool = True
+
+
+class Cancelled(Struct, frozen=True, tag=True):
+    """The worker stopped, because it was asked to."""
+
+
+Outcome = Completed | Failed | Waiting | Released | Cancelled
+
+
+class Report(Struct, frozen=True, omit_defaults=True):
+    """A Complete command for one claim. `digest` identifies the outcome, so that the same report twice has one effect."""
+
+    step: str
+    nonce: str
+    outcome: Outcome
+    digest: bytes
+    dice: float = 0.5
+    last_frame_seq: int | None = None
+
+
+def report(draft: Draft, command: Report) -> bool:
+    """Apply a result. True = applied now, False = the same result was applied before. Raises Rejection CLAIM_LOST or CLAIM_ALREADY_SETTLED."""
+    if command.step not in draft.definition.by_name:
+        raise claim_lost(LossCause.UNKNOWN)
+    step = draft.step(command.step)
+    if step.claim is None or step.claim.nonce != command.nonce:
+        _settled_before(draft, command)
+        return False
+    if command.last_frame_seq is not None:
+        draft.amend(command.step, last_frame_seq=command.last_frame_seq)
+    _APPLY[type(command.outcome)](draft, command)
+    return True
+
+
+def remember_next(draft: Draft, name: str, nonce: str, granted: tuple[tuple[str, int], ...]) -> None:
+    """Note with a settled token which claims were granted in the same write, so that a repeat can return them."""
+    step = draft.step(name)
+    settled = tuple(replace(memory, next_claims=granted) if memory.nonce == nonce else memory for memory in step.settled)
+    draft.amend(name, settled=settled)
+
+
+def _settled_before(draft: Draft, command: Report) -> None:
+    step = draft.step(command.step)
+    for memory in step.settled:
+        if memory.nonce == command.nonce and memory.digest:
+            if memory.digest == command.digest:
+                return
+            raise Rejection(Reason.CLAIM_ALREADY_SETTLED, "This claim was settled before with another outcome; the first stands.")
+    raise claim_lost(loss_cause(draft.workflow, step, command.nonce))
+
+
+def _settle(draft: Draft, command: Report, outcome: str, failure: Failure | None = None) -> tuple[Settled, ...]:
+    return draft.settle(command.step, outcome, Settled(command.nonce, digest=command.digest), failure)
+
+
+def _completed(draft: Draft, command: Report) -> None:
+    assert isinstance(command.outcome, Completed)
+    memory = _settle(draft, command, "completed")
+    fields = {"claim": None, "settled": memory, "idle_returns": 0, "failure": None}
+    complete_step(draft, command.step, StepEvent.COMPLETED, command.outcome.output, **fields)
+
+
+def _failed(draft: Draft, command: Report) -> None:
+    assert isinstance(command.outcome, Failed)
+    failure = command.outcome.failure
+    memory = _settle(draft, command, "failed", failure)
+    attempt_failed(draft, command.step, StepEvent.FAILED, failure, command.dice, memory)
+
+
+def _waiting(draft: Draft, command: Report) -> None:
+    assert isinstance(command.outcome, Waiting)
+    memory = _settle(draft, command, "waiting")
+    step = draft.step(command.step)
+    fields = _checkpoint(draft, command.step, command.outcome) | {"claim": None, "settled": memory}
+    if step.state is StepState.CANCELLING:
+        draft.move(command.step, StepEvent.WAITING, StepState.CANCELLED, **fields)
+        settle_down(draft)
+    else:
+        fields |= {"attempt": step.attempt - 1, "idle_returns": 0}
+        open_wait(draft, command.step, StepEvent.WAITING, command.outcome.wait, **fields)
+
+
+def _released(draft: Draft, command: Report) -> None:
+    assert isinstance(command.outcome, Released)
+    memory = _settle(draft, command, "released")
+    fields = _checkpoint(draft, command.step, command.outcome)
+    if fields:
+        draft.amend(command.step, **fields)
+    claim_returned(draft, command.step, StepEvent.RELEASED, memory, progressed=command.outcome.checkpoint is not None)
+
+
+def _cancelled(draft: Draft, command: Report) -> None:
+    step = draft.step(command.step)
+    memory = _settle(draft, command, "cancelled")
+    if step.state is StepState.CANCELLING:
+        draft.move(command.step, StepEvent.CONFIRMED, StepState.CANCELLED, claim=None, settled=memory)
+        settle_down(draft)
+    else:
+        failure = Failure(CANCELLED_UNASKED, "The worker reported a cancellation that nobody asked for.")
+        attempt_failed(draft, command.step, StepEvent.CONFIRMED, failure, command.dice, memory)
+
+
+def _checkpoint(draft: Draft, name: str, outcome: Waiting | Released) -> dict[str, object]:
+    if outcome.checkpoint is None and outcome.keep_checkpoint:
+        return {}
+    step = draft.step(name)
+    number = step.checkpoint_no + 1 if step.checkpoint_claim_no == step.claim_no else 1
+    return {"checkpoint": outcome.checkpoint, "checkpoint_no": number, "checkpoint_claim_no": step.claim_no}
+
+
+_APPLY = {Completed: _completed, Failed: _failed, Waiting: _waiting, Released: _released, Cancelled: _cancelled}

@@ -1,0 +1,53 @@
+"""Typed refusals. The reason names are those of the wire's ErrorReason; a test compares the two lists."""
+
+from collections.abc import Mapping
+from enum import Enum, auto
+
+
+class Reason(Enum):
+    """A stable reason; its meaning never changes, its text may."""
+
+    @staticmethod
+    def _generate_next_value_(name: str, start: int, count: int, last_values: list[str]) -> str:
+        return name
+
+    START_INPUT_MISMATCH = auto()
+    WORKFLOW_ALREADY_EXISTS = auto()
+    WORKFLOW_NOT_FOUND = auto()
+    DEFINITION_NOT_FOUND = auto()
+    DEFINITION_INVALID = auto()
+    DEFINITION_CYCLE = auto()
+    DEFINITION_MISMATCH = auto()
+    CLAIM_LOST = auto()
+    CLAIM_ALREADY_SETTLED = auto()
+    WORKFLOW_CLOSED = auto()
+    WORKFLOW_NOT_CLOSED = auto()
+    WORKFLOW_FAILING = auto()
+    SIGNAL_INBOX_FULL = auto()
+    WAKE_TOKEN_INVALID = auto()
+    FENCED = auto()
+    REVISION_CONFLICT = auto()
+    STEP_NOT_FOUND = auto()
+    STEP_NOT_READY = auto()  # of a grant; never leaves the server
+    INVALID_ARGUMENT = auto()
+    PAYLOAD_TOO_LARGE = auto()
+    NOT_IMPLEMENTED = auto()
+
+
+class Rejection(Exception):
+    """A command that the rules refuse. Nothing changed. `facts` become the metadata of the wire's ErrorInfo."""
+
+    def __init__(self, reason: Reason, message: str, **facts: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+        self.facts: Mapping[str, str] = facts
+
+
+class FieldViolation(Exception):
+    """Bad input: every violation at once, each a (field path, what is wrong and the limit)."""
+
+    def __init__(self, violations: list[tuple[str, str]], reason: Reason = Reason.INVALID_ARGUMENT) -> None:
+        super().__init__("; ".join(f"{field}: {text}" for field, text in violations))
+        self.violations = violations
+        self.reason = reason

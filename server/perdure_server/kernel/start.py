@@ -1,0 +1,115 @@
+"""Starting: the first start wins, a repeat meets what is there."""
+
+from enum import IntEnum
+
+from msgspec import Struct
+
+from perdure_server.kernel import limits
+from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.draft import Draft
+from perdure_server.kernel.effects import Effect, WorkflowStarted
+from perdure_server.kernel.progress import open_step
+from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.signals import deposit
+from perdure_server.kernel.transitions import StepEvent
+from perdure_server.kernel.values import Payload, Trace
+from perdure_server.kernel.workflow import Signal, StepState, Workflow, WorkflowKey, WorkflowState
+
+
+class OnOpen(IntEnum):
+    """What a start does when the key has an open workflow."""
+
+    USE_EXISTING = 1
+    REJECT = 2
+    SUPERSEDE = 3
+
+
+class OnClosed(IntEnum):
+    """What a start does when the key's workflow has ended."""
+
+    USE_EXISTING = 1
+    NEW_ROUND = 2
+    NEW_ROUND_IF_FAILED = 3
+    REJECT = 4
+
+
+class Start(Struct, frozen=True, omit_defaults=True):
+    """A start command. `run_id` and `trace` are minted before the first try; `input_digest` is kernel.canonical's."""
+
+    key: WorkflowKey
+    run_id: str
+    trace: Trace
+    input: Payload | None = None
+    input_digest: bytes = b""
+    request_id: str = ""
+    on_open: OnOpen = OnOpen.USE_EXISTING
+    on_closed: OnClosed = OnClosed.USE_EXISTING
+    start_at: int | None = None
+    labels: dict[str, str] = {}
+    priority: int | None = None
+    queue: str = ""
+    signal: Signal | None = None
+
+
+def begin(definition: Definition, command: Start, now: int) -> tuple[Workflow, tuple[Effect, ...]]:
+    """The first round of a key."""
+    timeout = definition.workflow_timeout
+    begins = max(now, command.start_at or now)
+    empty = Workflow(
+        key=command.key,
+        run_id=command.run_id,
+        round=1,
+        fence=now,
+        revision=0,
+        state=WorkflowState.RUNNING,
+        update_time=now,
+        start_time=now,
+        fingerprint=definition.fingerprint,
+        steps={},
+        remaining=len(definition.steps),
+        step_count=len(definition.steps),
+        trace=command.trace,
+        policy_revision=definition.policy_revision,
+        input=command.input,
+        input_digest=command.input_digest,
+        request_ids=(command.request_id,) if command.request_id else (),
+        deadline=begins + timeout if timeout is not None else None,
+        labels=command.labels,
+        priority=limits.PRIORITY if command.priority is None else command.priority,
+        queue=command.queue,
+    )
+    draft = Draft(definition, empty, now)
+    draft.effects.append(WorkflowStarted())
+    draft.note_workflow(WorkflowState.RUNNING, "START")
+    if command.signal is not None:
+        deposit(draft, command.signal)
+    for name in definition.roots:
+        if begins > now:
+            draft.move(name, StepEvent.DELAY, StepState.BACKOFF, due=begins)
+        else:
+            open_step(draft, name, StepEvent.UNBLOCK)
+    return draft.finish(), tuple(draft.effects)
+
+
+def meet(existing: Workflow, command: Start) -> bool:
+    """What a start says to the workflow that has its key. True = this very command began it. Raises Rejection; never changes anything."""
+    if existing.run_id == command.run_id:
+        return True
+    same_request = bool(command.request_id) and command.request_id in existing.request_ids
+    closed = existing.is_ended
+    rejects = command.on_closed is OnClosed.REJECT if closed else command.on_open is OnOpen.REJECT
+    if rejects and not same_request:
+        raise Rejection(
+            Reason.WORKFLOW_ALREADY_EXISTS,
+            "A workflow with this business key exists and the start policy is REJECT.",
+            state=existing.state.name,
+            round=str(existing.round),
+        )
+    if existing.input_digest != command.input_digest:
+        raise Rejection(
+            Reason.START_INPUT_MISMATCH,
+            "A workflow with this business key exists with another input; it was left as it is.",
+            round=str(existing.round),
+            conflict="request_id" if same_request else "business_key",
+        )
+    return False

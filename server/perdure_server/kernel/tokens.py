@@ -1,0 +1,76 @@
+"""Claim tokens and wake tokens: opaque to clients, and each routes by itself to its workflow, run and step."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+
+from msgspec import Struct
+
+from perdure_server.kernel.draft import claim_lost
+from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.values import LossCause
+
+_ID_BYTES = 16
+_RUN_BYTES = 12
+_NONCE_BYTES = 14  # 16 + 12 + 14 = 42 bytes need no padding in base64
+
+
+class Address(Struct, frozen=True):
+    """What a token says: which workflow, which run, which step, and the secret that makes it the current one."""
+
+    workflow_id: bytes
+    run_id: str
+    step: str
+    nonce: str
+
+
+def encode_token(address: Address) -> str:
+    """The text that clients hold."""
+    raw = address.workflow_id + bytes.fromhex(address.run_id) + bytes.fromhex(address.nonce)
+    return f"{base64.urlsafe_b64encode(raw).decode()}.{address.step}"
+
+
+def _decode(token: str) -> Address | None:
+    body, dot, step = token.partition(".")
+    try:
+        raw = base64.urlsafe_b64decode(body)
+    except (ValueError, binascii.Error):
+        return None
+    if not dot or not step or len(raw) != _ID_BYTES + _RUN_BYTES + _NONCE_BYTES:
+        return None
+    run_end = _ID_BYTES + _RUN_BYTES
+    return Address(raw[:_ID_BYTES], raw[_ID_BYTES:run_end].hex(), step, raw[run_end:].hex())
+
+
+def decode_claim_token(token: str) -> Address:
+    """The address in a claim token; Rejection CLAIM_LOST (UNKNOWN) if it is none of ours."""
+    address = _decode(token)
+    if address is None:
+        raise claim_lost(LossCause.UNKNOWN)
+    return address
+
+
+def decode_wake_token(token: str) -> Address:
+    """The address in a wake token; Rejection WAKE_TOKEN_INVALID if it is none of ours."""
+    address = _decode(token)
+    if address is None or not hmac.compare_digest(_wake_nonce(address.run_id, address.step, address.workflow_id), address.nonce):
+        raise Rejection(Reason.WAKE_TOKEN_INVALID, "This wake token is not one that a claim of this service carried.")
+    return address
+
+
+def wake_token(workflow_id: bytes, run_id: str, step: str) -> str:
+    """What an external task is given to call back with: the same for all claims of a step in one run, so that it is known before the task is submitted.
+
+    It proves knowledge of the run id, which is random and never shown together with the workflow's id to anyone but a worker of that run.
+    """
+    return encode_token(Address(workflow_id, run_id, step, _wake_nonce(run_id, step, workflow_id)))
+
+
+def _wake_nonce(run_id: str, step: str, workflow_id: bytes) -> str:
+    return hashlib.sha256(b"wake\0" + workflow_id + run_id.encode() + step.encode()).digest()[:_NONCE_BYTES].hex()
+
+
+def idempotency_key(run_id: str, step: str, generation: int) -> str:
+    """The same for all attempts of one generation of a step; safe to hand to a downstream."""
+    return f"{run_id}-{step}-{generation}"

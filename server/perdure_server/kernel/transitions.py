@@ -1,0 +1,96 @@
+"""The one table of transitions. Every change of a state goes through `target`; anything that is not listed is a fault of ours.
+
+A row reads: in this state, on this event, the next state is one of these. tests/kernel walks every (state, event) pair, and docs/states.md is drawn from here.
+"""
+
+from enum import Enum
+
+from perdure_server.kernel.workflow import StepState, WorkflowState
+
+
+class StepEvent(Enum):
+    """What can happen to a step."""
+
+    UNBLOCK = "its dependencies are complete"
+    DELAY = "start_at lies ahead"
+    GRANT = "a claim is granted"
+    UNDELIVERED = "the claim was not acknowledged"
+    RELEASED = "the worker gave the claim back"
+    LOST = "the worker's session is over"
+    TIMED_OUT = "an attempt ran out of time"
+    FAILED = "the worker reported a failure"
+    COMPLETED = "the worker reported an output"
+    WAITING = "the worker asked for a durable wait"
+    WON = "a condition of the wait holds"
+    DUE = "the back-off or delay is over"
+    CANCEL = "the workflow is cancelled or fails"
+    CONFIRMED = "the worker confirmed the cancel"
+    GRACE_OVER = "the grace for cancelling is used up"
+
+
+class WorkflowEvent(Enum):
+    """What can happen to a workflow."""
+
+    CANCEL = "someone asked to cancel"
+    STEP_FAILED = "a step failed for good"
+    TIMED_OUT = "the workflow ran out of time"
+    LAST_STEP_ENDED = "every step has ended"
+    QUIET = "no step is claimed any more"
+
+
+_S, _E = StepState, StepEvent
+STEP_TRANSITIONS: dict[tuple[StepState, StepEvent], frozenset[StepState]] = {
+    (_S.BLOCKED, _E.UNBLOCK): frozenset({_S.READY, _S.WAITING}),
+    (_S.BLOCKED, _E.DELAY): frozenset({_S.BACKOFF}),
+    (_S.BLOCKED, _E.CANCEL): frozenset({_S.CANCELLED}),
+    (_S.READY, _E.GRANT): frozenset({_S.RUNNING}),
+    (_S.READY, _E.CANCEL): frozenset({_S.CANCELLED}),
+    (_S.RUNNING, _E.UNDELIVERED): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),
+    (_S.RUNNING, _E.RELEASED): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),
+    (_S.RUNNING, _E.LOST): frozenset({_S.READY, _S.FAILED}),
+    (_S.RUNNING, _E.TIMED_OUT): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),
+    (_S.RUNNING, _E.FAILED): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),
+    (_S.RUNNING, _E.COMPLETED): frozenset({_S.COMPLETED}),
+    (_S.RUNNING, _E.WAITING): frozenset({_S.WAITING}),
+    (_S.RUNNING, _E.CANCEL): frozenset({_S.CANCELLING}),
+    (_S.RUNNING, _E.CONFIRMED): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),  # nobody asked: a failed attempt
+    (_S.WAITING, _E.WON): frozenset({_S.READY, _S.COMPLETED}),
+    (_S.WAITING, _E.CANCEL): frozenset({_S.CANCELLED}),
+    (_S.BACKOFF, _E.DUE): frozenset({_S.READY, _S.WAITING}),
+    (_S.BACKOFF, _E.CANCEL): frozenset({_S.CANCELLED}),
+    (_S.CANCELLING, _E.COMPLETED): frozenset({_S.COMPLETED}),
+    (_S.CANCELLING, _E.UNDELIVERED): frozenset({_S.CANCELLED}),
+    (_S.CANCELLING, _E.RELEASED): frozenset({_S.CANCELLED}),
+    (_S.CANCELLING, _E.LOST): frozenset({_S.CANCELLED}),
+    (_S.CANCELLING, _E.TIMED_OUT): frozenset({_S.CANCELLED}),
+    (_S.CANCELLING, _E.FAILED): frozenset({_S.CANCELLED}),
+    (_S.CANCELLING, _E.WAITING): frozenset({_S.CANCELLED}),
+    (_S.CANCELLING, _E.CONFIRMED): frozenset({_S.CANCELLED}),
+    (_S.CANCELLING, _E.GRACE_OVER): frozenset({_S.CANCELLED}),
+}
+
+_W, _V = WorkflowState, WorkflowEvent
+WORKFLOW_TRANSITIONS: dict[tuple[WorkflowState, WorkflowEvent], frozenset[WorkflowState]] = {
+    (_W.RUNNING, _V.CANCEL): frozenset({_W.CANCELLING}),
+    (_W.RUNNING, _V.STEP_FAILED): frozenset({_W.FAILING}),
+    (_W.RUNNING, _V.TIMED_OUT): frozenset({_W.FAILING}),
+    (_W.RUNNING, _V.LAST_STEP_ENDED): frozenset({_W.COMPLETED}),
+    (_W.CANCELLING, _V.QUIET): frozenset({_W.CANCELLED}),
+    (_W.FAILING, _V.QUIET): frozenset({_W.FAILED}),
+}
+
+
+class IllegalTransition(Exception):
+    """A fault of ours: a rule asked for a change that the table does not have."""
+
+
+def check_step(state: StepState, event: StepEvent, target: StepState) -> None:
+    """Raise IllegalTransition unless the table allows it."""
+    if target not in STEP_TRANSITIONS.get((state, event), ()):
+        raise IllegalTransition(f"step: {state.name} --{event.name}--> {target.name}")
+
+
+def check_workflow(state: WorkflowState, event: WorkflowEvent, target: WorkflowState) -> None:
+    """Raise IllegalTransition unless the table allows it."""
+    if target not in WORKFLOW_TRANSITIONS.get((state, event), ()):
+        raise IllegalTransition(f"workflow: {state.name} --{event.name}--> {target.name}")
