@@ -4,7 +4,7 @@ Every method may raise CoordinationUnavailable, which callers count and pass ove
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -12,7 +12,10 @@ from perdure_server.kernel.values import Payload
 
 
 class ReadyItem(Struct, frozen=True, omit_defaults=True):
-    """A READY step on offer. `score` in ms: lower comes first (ready time - 30 s x priority, never before the last of its fairness key plus its share)."""
+    """A READY step on offer. Two with all fields equal are the same offer; the next attempt, ready later, is another one.
+
+    Served by score (coordination/ready.py): ready time - 30 s x priority, never before the last of its fairness key plus its share.
+    """
 
     queue: str
     workflow_id: bytes
@@ -23,11 +26,15 @@ class ReadyItem(Struct, frozen=True, omit_defaults=True):
 
 
 class WakeUp(Struct, frozen=True, array_like=True):
-    """Something changed: `topic` is "w" (workflow_id) or "q" (a queue got an item)."""
+    """Something changed: `topic` is "w" (workflow_id), "q" (a queue got an item) or "*" (RE_READ)."""
 
     topic: str
     key: bytes
     revision: int = 0
+
+
+# First of every subscription, and again whenever wake-ups may have been missed: read again whatever you wait for.
+RE_READ: Final = WakeUp("*", b"")
 
 
 class Frame(Struct, frozen=True, array_like=True):
@@ -42,10 +49,16 @@ class Frame(Struct, frozen=True, array_like=True):
 
 
 class FrameBatch(Struct, frozen=True):
-    """Frames in the order in which they were appended, and the cursor after the last of them."""
+    """Frames in the order in which they were appended, and the cursor after the last of them (the one given, if there are none).
+
+    `restarted`: the cursor was not known here (expired, dropped, flushed, or from before a fail-over): these frames begin at the
+    oldest retained, so drop those whose seq was seen; `cursor` is "" if nothing is retained. Without it a trimmed or flushed
+    stretch shows only as a hole in seq.
+    """
 
     frames: tuple[Frame, ...]
     cursor: str
+    restarted: bool = False
 
 
 class ReadyQueues(Protocol):
@@ -57,7 +70,8 @@ class ReadyQueues(Protocol):
     async def take(self, queues: Sequence[str], limit: int, wait: int) -> Sequence[ReadyItem]:
         """Remove and return up to `limit` items, lowest score first within a queue, queues served in rotation.
 
-        Waits up to `wait` ms for the first. An item taken and lost (crash, cancelled call) comes back by the sweep.
+        Waits up to `wait` ms for the first, then answers with none. An item taken and lost (crash) comes back by the sweep; one taken
+        for a call that was cancelled meanwhile is put back.
         """
 
     async def backlog(self, queues: Sequence[str]) -> Mapping[str, int]:
@@ -87,7 +101,7 @@ class WakeUps(Protocol):
         """Tell every server, this one included."""
 
     def subscribe(self) -> AsyncIterator[WakeUp]:
-        """One subscription per server: all wake-ups from now on. Reconnects by itself; ends only when closed."""
+        """One subscription per server. Begins with RE_READ, when it is in place; reconnects by itself, then RE_READ again. Ends only when closed."""
 
 
 class Frames(Protocol):

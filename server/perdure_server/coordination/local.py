@@ -1,0 +1,232 @@
+"""Coordination inside one process, for a server without Redis: right for one server, still correct, by the sweep, for several."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from weakref import WeakSet
+
+from perdure_server.coordination.limits import FAIRNESS_KEYS, FAIRNESS_SHARE, QUEUE_ITEMS, TIMERS
+from perdure_server.coordination.local_frames import LocalFrames
+from perdure_server.coordination.ready import Rotation, encode_item, score
+from perdure_server.coordination.subscription import Subscription
+from perdure_server.ports.clock import Clock
+from perdure_server.ports.coordination import RE_READ, ReadyItem, WakeUp
+from perdure_server.ports.errors import CoordinationUnavailable
+
+# Withdrawn entries stay in a heap until they are on top; above this many it is made anew.
+_STALE_ENTRIES = 1_000
+
+
+class _ReadyQueue:
+    """One queue: `items` says what is in it, the heap in which order it goes."""
+
+    def __init__(self) -> None:
+        self.items: dict[bytes, ReadyItem] = {}
+        self._heap: list[tuple[int, bytes]] = []
+        self._last_scores: dict[str, int] = {}
+
+    def add(self, item: ReadyItem) -> None:
+        member = encode_item(item)
+        if member in self.items or len(self.items) >= QUEUE_ITEMS:
+            return
+        self.put(score(item.ready_time, item.priority, self._last_scores.get(item.fairness_key)), member, item)
+
+    def put(self, place: int, member: bytes, item: ReadyItem) -> None:
+        if not self.items:
+            self._heap.clear()
+        self.items[member] = item
+        heappush(self._heap, (place, member))
+        if item.fairness_key:
+            self._remember(item.fairness_key, place)
+
+    def pop(self) -> ReadyItem | None:
+        while self._heap:
+            _, member = heappop(self._heap)
+            item = self.items.pop(member, None)
+            if item is not None:
+                return item
+        return None
+
+    def discard(self, item: ReadyItem) -> None:
+        if self.items.pop(encode_item(item), None) is None:
+            return
+        if len(self._heap) > 2 * len(self.items) + _STALE_ENTRIES:
+            self._heap = [entry for entry in self._heap if entry[1] in self.items]
+            heapify(self._heap)
+
+    def _remember(self, fairness_key: str, place: int) -> None:
+        self._last_scores[fairness_key] = place
+        if len(self._last_scores) > FAIRNESS_KEYS:
+            # What lies a share behind the newest no longer pushes anything of the same priority back.
+            self._last_scores = {key: last for key, last in self._last_scores.items() if last + FAIRNESS_SHARE > place}
+
+
+class LocalReadyQueues:
+    """The ReadyQueues port, in this process. A queue lives while it holds an item, and its fairness is forgotten with it."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, _ReadyQueue] = {}
+        self._takers: dict[str, set[asyncio.Event]] = {}
+        self._rotation = Rotation()
+        self._closed = False
+
+    async def announce(self, items: Sequence[ReadyItem]) -> None:
+        """See the port."""
+        self._check()
+        for item in items:
+            self._queues.setdefault(item.queue, _ReadyQueue()).add(item)
+        self._wake({item.queue for item in items})
+
+    async def take(self, queues: Sequence[str], limit: int, wait: int) -> Sequence[ReadyItem]:
+        """See the port."""
+        self._check()
+        taken = self._pop(queues, limit)
+        if taken or wait <= 0 or limit <= 0:
+            return taken
+        arrived = asyncio.Event()
+        for queue in queues:
+            self._takers.setdefault(queue, set()).add(arrived)
+        try:
+            async with asyncio.timeout(wait / 1_000):
+                while not taken:
+                    await arrived.wait()
+                    arrived.clear()
+                    self._check()
+                    # Nothing is awaited after this, so a cancelled call has taken nothing.
+                    taken = self._pop(queues, limit)
+        except TimeoutError:
+            return ()
+        finally:
+            self._leave(queues, arrived)
+        return taken
+
+    async def backlog(self, queues: Sequence[str]) -> Mapping[str, int]:
+        """See the port."""
+        self._check()
+        return {queue: len(self._queues[queue].items) if queue in self._queues else 0 for queue in queues}
+
+    async def remove(self, items: Sequence[ReadyItem]) -> None:
+        """See the port."""
+        self._check()
+        for item in items:
+            queue = self._queues.get(item.queue)
+            if queue is not None:
+                queue.discard(item)
+                if not queue.items:
+                    del self._queues[item.queue]
+
+    def _pop(self, names: Sequence[str], limit: int) -> list[ReadyItem]:
+        taken: list[ReadyItem] = []
+        for name in self._rotation.order(names):
+            queue = self._queues.get(name)
+            while queue is not None and len(taken) < limit and (item := queue.pop()) is not None:
+                taken.append(item)
+            if queue is not None and not queue.items:
+                del self._queues[name]
+            if len(taken) >= limit:
+                break
+        if taken:
+            self._rotation.served(taken[-1].queue)
+        return taken
+
+    def _wake(self, names: Iterable[str]) -> None:
+        for name in names:
+            for arrived in self._takers.get(name, ()):
+                arrived.set()
+
+    def _leave(self, names: Sequence[str], arrived: asyncio.Event) -> None:
+        for name in names:
+            takers = self._takers.get(name)
+            if takers is not None:
+                takers.discard(arrived)
+                if not takers:
+                    del self._takers[name]
+
+    def _check(self) -> None:
+        if self._closed:
+            raise CoordinationUnavailable("the in-process coordination is closed")
+
+    def _close_queues(self) -> None:
+        self._closed = True
+        self._wake(list(self._takers))
+
+
+class LocalTimers:
+    """The Timers port, in this process."""
+
+    def __init__(self) -> None:
+        self._due: dict[bytes, int] = {}
+        self._heap: list[tuple[int, bytes]] = []
+
+    async def set_timers(self, due: Mapping[bytes, int]) -> None:
+        """See the port."""
+        for workflow_id, time in due.items():
+            known = self._due.get(workflow_id)
+            if (known is None and len(self._due) < TIMERS) or (known is not None and time < known):
+                self._due[workflow_id] = time
+                heappush(self._heap, (time, workflow_id))
+
+    async def due_timers(self, now: int, limit: int) -> Sequence[bytes]:
+        """See the port."""
+        due: list[bytes] = []
+        while len(due) < limit and (first := self._first()) is not None and first[0] <= now:
+            heappop(self._heap)
+            del self._due[first[1]]
+            due.append(first[1])
+        return due
+
+    async def next_timer(self) -> int | None:
+        """See the port."""
+        first = self._first()
+        return None if first is None else first[0]
+
+    def _first(self) -> tuple[int, bytes] | None:
+        # An entry that was brought forward leaves its old one behind.
+        while self._heap and self._due.get(self._heap[0][1]) != self._heap[0][0]:
+            heappop(self._heap)
+        return self._heap[0] if self._heap else None
+
+
+class LocalWakeUps:
+    """The WakeUps port, in this process; any number of listeners."""
+
+    def __init__(self) -> None:
+        self._subscriptions: WeakSet[Subscription] = WeakSet()
+
+    async def publish(self, wakeups: Sequence[WakeUp]) -> None:
+        """See the port."""
+        for subscription in list(self._subscriptions):
+            subscription.offer(wakeups)
+
+    def subscribe(self) -> AsyncIterator[WakeUp]:
+        """See the port."""
+        subscription = Subscription()
+        subscription.offer((RE_READ,))
+        self._subscriptions.add(subscription)
+        return subscription
+
+    def _close_subscriptions(self) -> None:
+        for subscription in list(self._subscriptions):
+            subscription.close()
+
+
+class LocalCoordination(LocalReadyQueues, LocalTimers, LocalWakeUps, LocalFrames):
+    """The whole Coordination port, in this process; `clock` only tells when frames expire."""
+
+    def __init__(self, clock: Clock) -> None:
+        LocalReadyQueues.__init__(self)
+        LocalTimers.__init__(self)
+        LocalWakeUps.__init__(self)
+        LocalFrames.__init__(self, clock)
+
+    async def open(self) -> None:
+        """Nothing to connect to."""
+
+    async def close(self) -> None:
+        """Ends subscriptions; waiting takers get CoordinationUnavailable."""
+        self._close_queues()
+        self._close_subscriptions()
+
+    def description(self) -> Mapping[str, str]:
+        """See the port."""
+        return {"kind": "in-process", "version": "", "health": "closed" if self._closed else "ok"}
