@@ -86,21 +86,28 @@ class Eventually(Protocol):
 async def _eventually(
     predicate: Callable[[], T | Awaitable[T]], *, within: float = DEADLINE_SECONDS, what: str = "", wake: asyncio.Event | None = None
 ) -> T:
-    wake = wake or asyncio.Event()
-    last: object = None
+    seen: list[object] = []
     try:
         async with asyncio.timeout(within):
-            while True:
-                answer = predicate()
-                last = value = await answer if inspect.isawaitable(answer) else answer
-                if value:
-                    return value
-                wake.clear()
-                # The wait for the event is the pause: it ends early when the test sets `wake`.
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(wake.wait(), POLL_SECONDS)
+            return await _poll(predicate, wake or asyncio.Event(), seen)
     except TimeoutError:
-        pytest.fail(f"not within {within} s: {what or inspect.getsource(predicate).strip()} (last: {last!r})")
+        pytest.fail(f"not within {within} s: {what or inspect.getsource(predicate).strip()} (last: {seen!r})")
+
+
+async def _poll(predicate: Callable[[], T | Awaitable[T]], wake: asyncio.Event, seen: list[object]) -> T:
+    while True:
+        answer = predicate()
+        value = await answer if inspect.isawaitable(answer) else answer
+        if value:
+            return value
+        seen[:] = [value]
+        await _pause(wake)
+
+
+async def _pause(wake: asyncio.Event) -> None:
+    wake.clear()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(wake.wait(), POLL_SECONDS)
 
 
 @pytest.fixture
