@@ -35,12 +35,12 @@ def check_json(field: str, text: str) -> None:
 
 def _parse(field: str, text: str) -> object:
     def refuse_constant(name: str) -> NoReturn:
-        raise FieldViolation([(field, f"is not JSON: {name} is no JSON number")], Reason.INVALID_ARGUMENT)
+        raise FieldViolation([(field, f"is not JSON: {name} is no JSON number")], Reason.PAYLOAD_INVALID)
 
     def pairs(items: list[tuple[str, object]]) -> dict[str, object]:
         found = dict(items)
         if len(found) != len(items):
-            raise FieldViolation([(field, "has a duplicate key in a JSON object")])
+            raise FieldViolation([(field, "has a duplicate key in a JSON object")], Reason.PAYLOAD_INVALID)
         return found
 
     _check_depth(field, text)
@@ -52,7 +52,7 @@ def _parse(field: str, text: str) -> object:
     except FieldViolation:
         raise
     except (ValueError, RecursionError) as error:
-        raise FieldViolation([(field, f"is not JSON: {error.args[0] if error.args else 'unreadable'}")]) from error
+        raise FieldViolation([(field, f"is not JSON: {error.args[0] if error.args else 'unreadable'}")], Reason.PAYLOAD_INVALID) from error
 
 
 def _check_depth(field: str, text: str) -> None:
@@ -73,7 +73,7 @@ def _check_depth(field: str, text: str) -> None:
         elif character in "[{":
             depth += 1
             if depth > limits.JSON_DEPTH:
-                raise FieldViolation([(field, f"nests deeper than {limits.JSON_DEPTH} levels")])
+                raise FieldViolation([(field, f"nests deeper than {limits.JSON_DEPTH} levels")], Reason.PAYLOAD_INVALID)
         elif character in "]}":
             depth -= 1
 

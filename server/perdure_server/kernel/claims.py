@@ -24,12 +24,12 @@ class Ticket(Struct, frozen=True, omit_defaults=True):
 
 
 def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
-    """Give the READY step to the ticket's session and charge an attempt. Raises Rejection STEP_NOT_READY. The same ticket again changes nothing."""
+    """Give the READY step to the ticket's session and charge an attempt. Raises Rejection STEP_STATE_INVALID. The same ticket again changes nothing."""
     step = draft.step(name)
     if step.claim is not None and step.claim.nonce == ticket.nonce:
         return step.claim
     if draft.state is not WorkflowState.RUNNING or step.state is not StepState.READY:
-        raise Rejection(Reason.STEP_NOT_READY, "The step is not ready.", step=name, state=step.state.name)
+        raise Rejection(Reason.STEP_STATE_INVALID, "The step is not ready.", step=name, state=step.state.name)
     claim = Claim(
         nonce=ticket.nonce,
         session_id=ticket.session_id,

@@ -43,6 +43,7 @@ class StepDefinition(Struct, frozen=True, omit_defaults=True):
     attempt_timeout: int = limits.ATTEMPT_TIMEOUT
     silence_timeout: int | None = None
     priority: int | None = None
+    description: str = ""
     contract: str = ""  # computed at registration, never taken from a client
 
 
@@ -56,6 +57,7 @@ class _Structure(Struct, frozen=True, omit_defaults=True):
     cancel_grace: int = limits.CANCEL_GRACE
     max_lost_claims: int = limits.MAX_LOST_CLAIMS
     retention: int = limits.RETENTION
+    description: str = ""
     fingerprint: str = ""
     policy_revision: int = 1
 

@@ -117,6 +117,6 @@ def settle_down(draft: Draft) -> None:
 
 def _end(draft: Draft, event: WorkflowEvent, state: WorkflowState) -> None:
     output = draft.step(draft.definition.final_step).output if state is WorkflowState.COMPLETED else None
-    draft.set(output=output, end_time=draft.now, deadline=None, grace_deadline=None, expire_time=draft.now + draft.definition.retention)
+    draft.set(output=output, end_time=draft.now, deadline=None, grace_deadline=None, expire_time=draft.now + draft.workflow.retention)
     draft.turn(event, state)
     draft.effects.append(WorkflowEnded())

@@ -28,10 +28,27 @@ class Reason(Enum):
     FENCED = auto()
     REVISION_CONFLICT = auto()
     STEP_NOT_FOUND = auto()
-    STEP_NOT_READY = auto()  # of a grant; never leaves the server
+    STEP_STATE_INVALID = auto()
     INVALID_ARGUMENT = auto()
     PAYLOAD_TOO_LARGE = auto()
+    PAYLOAD_INVALID = auto()
+    PAYLOAD_NOT_FOUND = auto()
+    PAGE_TOKEN_INVALID = auto()
+    RESUME_TOKEN_INVALID = auto()
+    SESSION_LOST = auto()
+    SESSION_SUPERSEDED = auto()
+    OUTCOME_NOT_ALLOWED = auto()
+    ROUND_ARCHIVED = auto()
+    OVERLOADED = auto()
+    WATCHER_TOO_SLOW = auto()
+    STORE_UNAVAILABLE = auto()
+    DRAINING = auto()
+    NOT_READY = auto()
     NOT_IMPLEMENTED = auto()
+    NOT_SUPPORTED_YET = auto()
+    FILTER_NOT_SUPPORTED = auto()
+    DOCUMENT_QUARANTINED = auto()
+    INTERNAL = auto()
 
 
 class Rejection(Exception):

@@ -11,7 +11,7 @@ from perdure_server.kernel.workflow import CLAIMED, Step, StepState, Workflow
 def queue_id(definition: Definition, workflow: Workflow, name: str) -> str:
     """The ready queue of a step: namespace / queue / type / fingerprint / step."""
     plan = definition.by_name[name]
-    queue = workflow.queue or plan.queue
+    queue = workflow.step_queues.get(name) or workflow.queue or plan.queue
     return f"{workflow.key.namespace}/{queue}/{workflow.key.workflow_type}/{workflow.fingerprint[:16]}/{name}"
 
 

@@ -35,5 +35,5 @@ def deposit(draft: Draft, signal: Signal) -> None:
     draft.set(
         inbox=(*draft.get("inbox", draft.workflow.inbox), signal),
         signal_ids=(*ids[-(limits.SIGNAL_IDS - 1) :], signal.signal_id),
-        signals_received=draft.workflow.signals_received + 1,
+        signals_received=draft.get("signals_received", draft.workflow.signals_received) + 1,
     )

@@ -48,12 +48,16 @@ class Start(Struct, frozen=True, omit_defaults=True):
     labels: dict[str, str] = {}
     priority: int | None = None
     queue: str = ""
-    signal: Signal | None = None
+    step_queues: dict[str, str] = {}
+    fairness_key: str = ""
+    workflow_timeout: int | None = None
+    retention: int | None = None
+    signals: tuple[Signal, ...] = ()
 
 
 def begin(definition: Definition, command: Start, now: int) -> tuple[Workflow, tuple[Effect, ...]]:
     """The first round of a key."""
-    timeout = definition.workflow_timeout
+    timeout = command.workflow_timeout if command.workflow_timeout is not None else definition.workflow_timeout
     begins = max(now, command.start_at or now)
     empty = Workflow(
         key=command.key,
@@ -77,12 +81,15 @@ def begin(definition: Definition, command: Start, now: int) -> tuple[Workflow, t
         labels=command.labels,
         priority=limits.PRIORITY if command.priority is None else command.priority,
         queue=command.queue,
+        step_queues=command.step_queues,
+        fairness_key=command.fairness_key,
+        retention=command.retention if command.retention is not None else definition.retention,
     )
     draft = Draft(definition, empty, now)
     draft.effects.append(WorkflowStarted())
     draft.note_workflow(WorkflowState.RUNNING, "START")
-    if command.signal is not None:
-        deposit(draft, command.signal)
+    for signal in command.signals:
+        deposit(draft, signal)
     for name in definition.roots:
         if begins > now:
             draft.move(name, StepEvent.DELAY, StepState.BACKOFF, due=begins)

@@ -131,7 +131,6 @@ class Step(Struct, frozen=True, omit_defaults=True):
     waits: int = 0
     settled: tuple[Settled, ...] = ()
     last_frame_seq: int | None = None
-    queue: str = ""  # overridden at start; empty = the definition's
 
 
 class Signal(Struct, frozen=True, omit_defaults=True):
@@ -193,6 +192,9 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     labels: dict[str, str] = {}
     priority: int = limits.PRIORITY
     queue: str = ""  # overrides the queue of every step
+    step_queues: dict[str, str] = {}  # overrides per step
+    fairness_key: str = ""
+    retention: int = limits.RETENTION
     inbox: tuple[Signal, ...] = ()
     signal_ids: tuple[str, ...] = ()
     signals_received: int = 0
