@@ -1,0 +1,1 @@
+"""Perdure: durable workflows."""

@@ -1,0 +1,1 @@
+"""Testing workflows without sleeping."""
