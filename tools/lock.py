@@ -24,6 +24,7 @@ LOCKS: dict[str, tuple[str, ...]] = {
     "embedded": EMBEDDED,
     "server": SERVER,
     "client": ("clients/python/pyproject.toml",),
+    "build": ("requirements/build.in",),
     "installer": ("requirements/installer.in",),
 }
 
