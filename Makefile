@@ -13,10 +13,9 @@ PY := $(BIN)/python
 ARGS ?=
 export VENV
 export PATH := $(BIN):$(PATH)
-BUF := npx --yes --package=@bufbuild/buf@1.75.0 buf
 
 .NOTPARALLEL:
-.PHONY: help setup demo test chaos check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
+.PHONY: help setup demo test chaos image check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,12 +24,12 @@ setup: ## The virtual environment, from the locks, by hash (nothing to do: 0.1 s
 	@tools/setup
 
 demo: setup ## Kills a worker, the server and Redis in the middle of real work; prints what was lost (KILL=me, KEEP=1, DOCS=dir)
-	@$(PY) -m examples.demo $(ARGS)
+	@$(PY) -m examples.documents $(ARGS)
 
 test: setup check pytest ## Generated code, lint, types, import contracts, and the core tests; needs no network once set up
 
 pytest: setup ## The core tests only
-	$(PY) -m pytest -m "not chaos" $(ARGS)
+	$(PY) -m pytest -m "not chaos and not image" $(ARGS)
 
 chaos: setup ## Kills server, worker, store and Redis in the middle of 200 running workflows each
 	$(PY) -m pytest -m chaos $(ARGS)
@@ -41,6 +40,7 @@ lint: contracts tidy ## ruff, import contracts, our own tidy check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/hadolint Dockerfile
+	$(BIN)/shellcheck .ci/run tools/setup deploy/*.sh
 
 contracts: setup ## The direction of imports
 	$(BIN)/lint-imports
@@ -61,8 +61,11 @@ gen: setup ## Generated code and generated documentation
 gen-check: setup
 	$(PY) tools/gen.py --check
 
-proto-lint: ## buf lint, and buf breaking against the last release (downloads buf once)
-	cd proto && $(BUF) lint
+proto-lint: setup ## buf lint, format and breaking (needs npx; downloads buf once)
+	$(PY) tools/gen.py --lint
+
+image: setup ## The image's installation in an empty Debian (needs root and debootstrap; there is no Docker engine here)
+	$(PY) -m pytest -m image $(ARGS)
 
 lock: setup ## requirements/*.lock anew (ARGS="--upgrade-package NAME", or ARGS=--upgrade)
 	$(PY) tools/lock.py $(ARGS)

@@ -51,18 +51,33 @@ def free_port() -> int:
         return port
 
 
+def environment(**changes: str) -> dict[str, str]:
+    """The environment for a child process: the one of the test run, with these changes."""
+    return {**os.environ, **changes}
+
+
 class ServerProcess:
     """One child process that says in its log when it is ready.
 
     `arguments` maps the port to the whole command line. `ready` is searched in every line of stdout and stderr; a group
-    named `port` in it, if any, tells the port (for servers that were started with port 0). Several threads may call it.
+    named `port` in it, if any, tells the port (for servers that were started with port 0). `settings` are environment
+    variables that only this process gets.
     """
 
-    def __init__(self, arguments: Callable[[int], Sequence[str]], ready: str, directory: Path, port: int = 0) -> None:
+    def __init__(
+        self,
+        arguments: Callable[[int], Sequence[str]],
+        ready: str,
+        directory: Path,
+        port: int = 0,
+        *,
+        settings: dict[str, str] | None = None,
+    ) -> None:
         self.directory = directory
         self.port = port
         self.log: deque[str] = deque(maxlen=LOG_LINES_KEPT)
         self._arguments = arguments
+        self._settings = settings or {}
         self._ready = re.compile(ready)
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
@@ -88,7 +103,7 @@ class ServerProcess:
         process = subprocess.Popen(
             [*_death_with_parent(), *self._arguments(self.port)],
             cwd=self.directory,
-            env={**os.environ, "HOME": str(self.directory), "PYTHONUNBUFFERED": "1"},
+            env=environment(HOME=str(self.directory), PYTHONUNBUFFERED="1") | self._settings,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -7,6 +7,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from tests.processes import environment
+
 ROOT = Path(__file__).parents[2]
 
 # One fault for each contract, in order of pyproject.toml.
@@ -27,8 +29,7 @@ def lint(copy: Path) -> str:
     paths = os.pathsep.join([str(copy / "server"), str(copy / "clients/python")])
     command = [str(Path(sys.executable).with_name("lint-imports")), str(copy / "pyproject.toml"), "--no-cache", "--no-logo"]
     # Our copy must win over the editable installation: PYTHONPATH comes first.
-    environment = {**os.environ, "PYTHONPATH": paths, "COLUMNS": "200"}
-    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=copy, env=environment(PYTHONPATH=paths, COLUMNS="200"), capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 
