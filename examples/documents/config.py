@@ -18,6 +18,8 @@ RESTART_SECONDS = 1.0
 """How long after its end a process is started again, as a service manager does."""
 POLL_SECONDS = 0.001
 """How often the log is read while a kill waits for its moment."""
+AIM_SECONDS = 20.0
+"""How long a kill waits for its moment before it has missed."""
 PACE_SECONDS = 1.0
 """KILL=me only: how long each step holds its place before its work, so that a person has time to aim."""
 INDEX_BUSY_SECONDS = 20.0
@@ -45,7 +47,8 @@ class Settings:
 
 def from_environment() -> Settings:
     """Reads DOCS, KILL and KEEP; ends the program with a sentence if one of them cannot be meant."""
-    directory, kill, keep = os.environ.get("DOCS", ""), os.environ.get("KILL", ""), os.environ.get("KEEP", "")
+    environment = os.environ  # noqa: TID251 -- this is the demo's config.py, and it reads here only
+    directory, kill, keep = environment.get("DOCS", ""), environment.get("KILL", ""), environment.get("KEEP", "")
     if directory and not Path(directory).is_dir():
         sys.exit(f"DOCS={directory}: there is no such directory")
     if kill not in {"", "me"}:

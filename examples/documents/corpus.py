@@ -18,6 +18,7 @@ from examples.documents.config import LARGEST_BYTES, SMALLEST_BYTES
 Kind = Literal["docstrings", "text", "markup", "html"]
 
 AT_LEAST = 40
+AT_LEAST_OWN = 3  # one for each of the three kills
 
 # Modules of Python 3.11 to 3.13 whose docstrings are a document of their own.
 MODULES = """
@@ -74,7 +75,7 @@ def choose(directory: Path | None = None) -> list[Document]:
     Numbers begin at 1. Copies of one text (packages share licences and readmes) count once.
 
     Raises:
-        CorpusError: `directory` has no document, or the installation fewer than `AT_LEAST`.
+        CorpusError: `directory` has fewer than `AT_LEAST_OWN`, or the installation fewer than `AT_LEAST`.
     """
     documents: list[Document] = []
     seen: set[bytes] = set()
@@ -84,8 +85,9 @@ def choose(directory: Path | None = None) -> list[Document]:
         if SMALLEST_BYTES <= size <= LARGEST_BYTES and digest not in seen:
             seen.add(digest)
             documents.append(Document(len(documents) + 1, name, str(path), kind, size))
-    if directory is not None and not documents:
-        raise CorpusError(f"no document in {directory}: {' '.join(KINDS)} files of {SMALLEST_BYTES:,} to {LARGEST_BYTES:,} bytes count")
+    if directory is not None and len(documents) < AT_LEAST_OWN:
+        which = f"{' '.join(KINDS)} files of {SMALLEST_BYTES:,} to {LARGEST_BYTES:,} bytes"
+        raise CorpusError(f"{len(documents)} documents in {directory}, {AT_LEAST_OWN} are needed: {which}")
     if directory is None and len(documents) < AT_LEAST:
         raise CorpusError(f"{len(documents)} documents came with this Python, {AT_LEAST} are needed; name your own with DOCS=directory")
     return documents
