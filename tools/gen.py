@@ -32,10 +32,7 @@ GENERATED_SUFFIXES = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py", "_pb2_grpc.pyi")
 
 def own_protos() -> list[str]:
     """Paths of our protos, relative to proto/; google/rpc comes from googleapis-common-protos in Python."""
-    return sorted(
-        path.relative_to(PROTO_DIRECTORY).as_posix()
-        for path in (PROTO_DIRECTORY / "perdure").rglob("*.proto")
-    )
+    return sorted(path.relative_to(PROTO_DIRECTORY).as_posix() for path in (PROTO_DIRECTORY / "perdure").rglob("*.proto"))
 
 
 def service_protos() -> list[str]:
@@ -51,13 +48,11 @@ def generate(target: Path) -> None:
 
 def run_protoc(outputs: list[str], protos: list[str]) -> None:
     """Runs the protoc of grpcio-tools, which brings google/protobuf/*.proto along."""
-    well_known = files("grpc_tools") / "_proto"
-    command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{PROTO_DIRECTORY}", f"-I{well_known}", *outputs, *protos]
-    # The plug-ins of mypy-protobuf are scripts beside the interpreter, which need not be on PATH.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    finished = subprocess.run(
-        command, env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
+    includes = [f"-I{PROTO_DIRECTORY}", f"-I{files('grpc_tools') / '_proto'}"]
+    # Named by path: the scripts of mypy-protobuf lie beside the interpreter, which need not be on PATH.
+    plugins = [f"--plugin={name}={Path(sys.executable).with_name(name)}" for name in ("protoc-gen-mypy", "protoc-gen-mypy_grpc")]
+    command = [sys.executable, "-m", "grpc_tools.protoc", *includes, *plugins, *outputs, *protos]
+    finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if finished.returncode != 0:
         raise SystemExit(f"protoc failed:\n{finished.stdout}")
 
@@ -109,11 +104,12 @@ def buf(*arguments: str) -> int:
 def lint() -> int:
     """Lints the protos and compares them with the baseline. Without npm: a clear skip, but a failure in CI."""
     if shutil.which("npx") is None:
-        in_ci = bool(os.environ.get("CI"))
+        in_ci = bool(os.environ.get("CI"))  # noqa: TID251 -- a tool, not the server: only CI must not skip
         print(f"{'FAILED' if in_ci else 'skipped'}: buf needs npx (Node), which is not on PATH")
         return 1 if in_ci else 0
     verdicts = {
         "buf lint": buf("lint"),
+        "buf format": buf("format", "--diff", "--exit-code"),
         "buf breaking": buf("breaking", "--against", BASELINE.name),
     }
     for name, code in verdicts.items():
@@ -123,7 +119,7 @@ def lint() -> int:
 
 def baseline() -> int:
     """Takes the protos as they are for what is promised from now on."""
-    return buf("build", "--output", BASELINE.name)
+    return buf("build", "--exclude-source-info", "--output", BASELINE.name)
 
 
 def main() -> int:
@@ -133,11 +129,7 @@ def main() -> int:
     parser.add_argument("--lint", action="store_true", help="lint the protos; fail on a breaking change")
     parser.add_argument("--baseline", action="store_true", help="renew the baseline of buf breaking")
     arguments = parser.parse_args()
-    chosen = [
-        action
-        for wanted, action in ((arguments.baseline, baseline), (arguments.check, check), (arguments.lint, lint))
-        if wanted
-    ]
+    chosen = [action for wanted, action in ((arguments.baseline, baseline), (arguments.check, check), (arguments.lint, lint)) if wanted]
     return max(action() for action in chosen or [write])
 
 

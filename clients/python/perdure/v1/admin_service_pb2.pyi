@@ -384,7 +384,7 @@ class ListDefinitionsRequest(_message.Message):
     active_only: _builtins.bool
     """Only active ones."""
     page_size: _builtins.int
-    """0 means 50; at most 1,000."""
+    """0 means 100; at most 1,000."""
     page_token: _builtins.str
     """From the page before. Empty: the first page."""
     def __init__(
@@ -1008,7 +1008,7 @@ class ListResourcesRequest(_message.Message):
     resource: _builtins.str
     """Only this one. Empty: all."""
     page_size: _builtins.int
-    """0 means 50; at most 1,000."""
+    """0 means 100; at most 1,000."""
     page_token: _builtins.str
     """From the page before. Empty: the first page."""
     def __init__(
@@ -1129,7 +1129,7 @@ class ListQueuesRequest(_message.Message):
     workflow_type: _builtins.str
     """Only this type. Empty: all."""
     page_size: _builtins.int
-    """0 means 50; at most 1,000."""
+    """0 means 100; at most 1,000."""
     page_token: _builtins.str
     """From the page before. Empty: the first page."""
     @_builtins.property
@@ -1200,7 +1200,7 @@ class ListWorkersRequest(_message.Message):
     workflow_type: _builtins.str
     """Only those that serve this type. Empty: all."""
     page_size: _builtins.int
-    """0 means 50; at most 1,000."""
+    """0 means 100; at most 1,000."""
     page_token: _builtins.str
     """From the page before. Empty: the first page."""
     def __init__(
@@ -1691,7 +1691,7 @@ class ListBatchesRequest(_message.Message):
     namespace: _builtins.str
     """Empty: `default`."""
     page_size: _builtins.int
-    """0 means 50; at most 1,000."""
+    """0 means 100; at most 1,000."""
     page_token: _builtins.str
     """From the page before. Empty: the first page."""
     @_builtins.property
@@ -2056,7 +2056,7 @@ class ListSchedulesRequest(_message.Message):
     workflow_type: _builtins.str
     """Only of this type. Empty: all."""
     page_size: _builtins.int
-    """0 means 50; at most 1,000."""
+    """0 means 100; at most 1,000."""
     page_token: _builtins.str
     """From the page before. Empty: the first page."""
     def __init__(
@@ -2301,7 +2301,7 @@ class ListNamespacesRequest(_message.Message):
     namespace: _builtins.str
     """Only this one. Empty: all that the caller may see."""
     page_size: _builtins.int
-    """0 means 50; at most 1,000."""
+    """0 means 100; at most 1,000."""
     page_token: _builtins.str
     """From the page before. Empty: the first page."""
     def __init__(
@@ -2365,7 +2365,7 @@ class ListAuditRecordsRequest(_message.Message):
     actor: _builtins.str
     """Only by this caller. Empty: all."""
     page_size: _builtins.int
-    """0 means 50; at most 1,000."""
+    """0 means 100; at most 1,000."""
     page_token: _builtins.str
     """From the page before. Empty: the first page."""
     @_builtins.property
@@ -2464,6 +2464,7 @@ class GetServerInfoResponse(_message.Message):
     DRAINING_FIELD_NUMBER: _builtins.int
     DEV_FIELD_NUMBER: _builtins.int
     FEATURES_FIELD_NUMBER: _builtins.int
+    CHECKS_FIELD_NUMBER: _builtins.int
     server_version: _builtins.str
     """Version of the server."""
     server_id: _builtins.str
@@ -2512,6 +2513,10 @@ class GetServerInfoResponse(_message.Message):
     def features(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Probed features that are on, such as `client_bulk_write`."""
 
+    @_builtins.property
+    def checks(self) -> _containers.RepeatedCompositeFieldContainer[Global___ServerCheck]:
+        """What was looked at, worst first; `perdure doctor` prints it."""
+
     def __init__(
         self,
         *,
@@ -2529,14 +2534,76 @@ class GetServerInfoResponse(_message.Message):
         draining: _builtins.bool = ...,
         dev: _builtins.bool = ...,
         features: _abc.Iterable[_builtins.str] | None = ...,
+        checks: _abc.Iterable[Global___ServerCheck] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["coordination", b"coordination", "defaults", b"defaults", "limits", b"limits", "start_time", b"start_time", "store", b"store", "store_time", b"store_time", "store_time_uncertainty", b"store_time_uncertainty"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "coordination", b"coordination", "defaults", b"defaults", "dev", b"dev", "draining", b"draining", "features", b"features", "limits", b"limits", "server_id", b"server_id", "server_version", b"server_version", "start_time", b"start_time", "store", b"store", "store_time", b"store_time", "store_time_uncertainty", b"store_time_uncertainty", "unimplemented_methods", b"unimplemented_methods"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "checks", b"checks", "coordination", b"coordination", "defaults", b"defaults", "dev", b"dev", "draining", b"draining", "features", b"features", "limits", b"limits", "server_id", b"server_id", "server_version", b"server_version", "start_time", b"start_time", "store", b"store", "store_time", b"store_time", "store_time_uncertainty", b"store_time_uncertainty", "unimplemented_methods", b"unimplemented_methods"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetServerInfoResponse: _TypeAlias = GetServerInfoResponse  # noqa: Y015
+
+@_typing.final
+class ServerCheck(_message.Message):
+    """One thing that was looked at, such as the write concern or Redis' eviction policy."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Severity:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _SeverityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ServerCheck._Severity.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        SEVERITY_UNSPECIFIED: ServerCheck._Severity.ValueType  # 0
+        """Never sent."""
+        SEVERITY_OK: ServerCheck._Severity.ValueType  # 1
+        """As it should be."""
+        SEVERITY_WARNING: ServerCheck._Severity.ValueType  # 2
+        """It works, but not as well as it could."""
+        SEVERITY_ERROR: ServerCheck._Severity.ValueType  # 3
+        """A promise is not kept."""
+
+    class Severity(_Severity, metaclass=_SeverityEnumTypeWrapper):
+        """How bad a finding is."""
+
+    SEVERITY_UNSPECIFIED: ServerCheck.Severity.ValueType  # 0
+    """Never sent."""
+    SEVERITY_OK: ServerCheck.Severity.ValueType  # 1
+    """As it should be."""
+    SEVERITY_WARNING: ServerCheck.Severity.ValueType  # 2
+    """It works, but not as well as it could."""
+    SEVERITY_ERROR: ServerCheck.Severity.ValueType  # 3
+    """A promise is not kept."""
+
+    NAME_FIELD_NUMBER: _builtins.int
+    FINDING_FIELD_NUMBER: _builtins.int
+    SEVERITY_FIELD_NUMBER: _builtins.int
+    REMEDY_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name, such as `store.write_concern`."""
+    finding: _builtins.str
+    """What was found, for people."""
+    severity: Global___ServerCheck.Severity.ValueType
+    """How bad it is."""
+    remedy: _builtins.str
+    """What to do about it. Empty: nothing."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        finding: _builtins.str = ...,
+        severity: Global___ServerCheck.Severity.ValueType = ...,
+        remedy: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["finding", b"finding", "name", b"name", "remedy", b"remedy", "severity", b"severity"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ServerCheck: _TypeAlias = ServerCheck  # noqa: Y015
 
 @_typing.final
 class StoreInfo(_message.Message):

@@ -148,7 +148,7 @@ class Claim(_message.Message):
     stop_at_lease_end: _builtins.bool
     """It holds permits: stop the activity at the end of your own lease."""
     generation: _builtins.int
-    """Which generation of the step this is, from 1."""
+    """Which generation of the step this is; 0 the first time."""
     begin_after_renewed: _builtins.bool
     """max_attempts is 1: start the activity only after a renew that names this token has been answered.
     Never set on a claim from PollClaims, whose acknowledgement is stored with the grant.
@@ -425,27 +425,21 @@ class Released(_message.Message):
 
     CHECKPOINT_FIELD_NUMBER: _builtins.int
     CHECKPOINT_NO_FIELD_NUMBER: _builtins.int
-    DELAY_FIELD_NUMBER: _builtins.int
     checkpoint_no: _builtins.int
     """Order of the checkpoint within this claim, as in Waiting."""
     @_builtins.property
     def checkpoint(self) -> _payload_pb2.Payload:
         """Absent: the stored one is kept. Without data: cleared."""
 
-    @_builtins.property
-    def delay(self) -> _duration_pb2.Duration:
-        """Not before this long from now. Absent: at once. At most 1 h."""
-
     def __init__(
         self,
         *,
         checkpoint: _payload_pb2.Payload | None = ...,
         checkpoint_no: _builtins.int = ...,
-        delay: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["checkpoint", b"checkpoint", "delay", b"delay"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["checkpoint", b"checkpoint"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpoint", b"checkpoint", "checkpoint_no", b"checkpoint_no", "delay", b"delay"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpoint", b"checkpoint", "checkpoint_no", b"checkpoint_no"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -585,7 +579,7 @@ class Pool(_message.Message):
     any_contract: _builtins.bool
     """Takes `steps` whatever their contract: for people with grpcurl, not for deployed code."""
     namespace: _builtins.str
-    """Empty: the connection's namespace, else `default`."""
+    """Empty: that of the hello or the poll."""
     @_builtins.property
     def step_contracts(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Step name to the step contract that this worker was built for."""

@@ -42,14 +42,14 @@ class Definition(_message.Message):
     version: _builtins.str
     """The author's own version: raised when the meaning of an output, checkpoint or input changes. May be empty."""
     output_step: _builtins.str
-    """The step whose output is the workflow's. Empty: the last step, when exactly one ordinary step has no dependants;
-    otherwise the workflow has no output.
+    """The step whose output is the workflow's. Empty: the last ordinary step listed; its name is then part of the
+    fingerprint, though the order of listing is not.
     """
     description: _builtins.str
     """For people; not in the fingerprint. At most 4 KiB."""
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___StepDefinition]:
-        """All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 1,000."""
+        """All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000."""
 
     @_builtins.property
     def hooks(self) -> Global___Hooks:
@@ -247,7 +247,9 @@ Global___ActivityStep: _TypeAlias = ActivityStep  # noqa: Y015
 
 @_typing.final
 class WaitStep(_message.Message):
-    """A step that waits without a worker. Its output is a WaitResult."""
+    """A step that waits without a worker. Its output is a WaitResult. Names of conditions and signals, and counts, are
+    structure; how long it waits is not in the fingerprint.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -25,13 +25,14 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18perdure/v1/payload.proto\x12\nperdure.v1\x1a\x1egoogle/protobuf/duration.proto\"\xf8\x01\n\x07Payload\x12\x0e\n\x04json\x18\x01 \x01(\tH\x00\x12\x10\n\x06\x62inary\x18\x02 \x01(\x0cH\x00\x12%\n\x03ref\x18\x03 \x01(\x0b\x32\x16.perdure.v1.PayloadRefH\x00\x12\x14\n\x0c\x63ontent_type\x18\x04 \x01(\t\x12\x10\n\x08\x65ncoding\x18\x05 \x01(\t\x12\x0e\n\x06\x64igest\x18\x06 \x01(\t\x12\x33\n\x08metadata\x18\x07 \x03(\x0b\x32!.perdure.v1.Payload.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\x42\x06\n\x04\x64\x61ta\"4\n\nPayloadRef\x12\x12\n\npayload_id\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x03\"\x95\x01\n\x07\x46\x61ilure\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12$\n\x07\x64\x65tails\x18\x03 \x01(\x0b\x32\x13.perdure.v1.Payload\x12\x15\n\rnon_retryable\x18\x04 \x01(\x08\x12.\n\x0bretry_after\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Durationb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18perdure/v1/payload.proto\x12\nperdure.v1\x1a\x1egoogle/protobuf/duration.proto\"\xf8\x01\n\x07Payload\x12\x0e\n\x04json\x18\x01 \x01(\tH\x00\x12\x10\n\x06\x62inary\x18\x02 \x01(\x0cH\x00\x12%\n\x03ref\x18\x03 \x01(\x0b\x32\x16.perdure.v1.PayloadRefH\x00\x12\x14\n\x0c\x63ontent_type\x18\x04 \x01(\t\x12\x10\n\x08\x65ncoding\x18\x05 \x01(\t\x12\x0e\n\x06\x64igest\x18\x06 \x01(\t\x12\x33\n\x08metadata\x18\x07 \x03(\x0b\x32!.perdure.v1.Payload.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\x42\x06\n\x04\x64\x61ta\"4\n\nPayloadRef\x12\x12\n\npayload_id\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x03\"\x95\x01\n\x07\x46\x61ilure\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12$\n\x07\x64\x65tails\x18\x03 \x01(\x0b\x32\x13.perdure.v1.Payload\x12\x15\n\rnon_retryable\x18\x04 \x01(\x08\x12.\n\x0bretry_after\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationBQ\n\rio.perdure.v1P\x01Z>github.com/perdure/perdure/clients/go/gen/perdure/v1;perdurev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'perdure.v1.payload_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\rio.perdure.v1P\001Z>github.com/perdure/perdure/clients/go/gen/perdure/v1;perdurev1'
   _globals['_PAYLOAD_METADATAENTRY']._loaded_options = None
   _globals['_PAYLOAD_METADATAENTRY']._serialized_options = b'8\001'
   _globals['_PAYLOAD']._serialized_start=73

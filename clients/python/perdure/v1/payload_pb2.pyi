@@ -79,7 +79,7 @@ class Payload(_message.Message):
 
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.bytes]:
-        """Free facts for the codec, such as a key's id. At most 16 entries and 4 KiB in all."""
+        """Free facts for the codec, such as a key's id. At most 8 KiB in all."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class Failure(_message.Message):
     NON_RETRYABLE_FIELD_NUMBER: _builtins.int
     RETRY_AFTER_FIELD_NUMBER: _builtins.int
     type: _builtins.str
-    """The author's dotted string, the same in all languages, such as `asr.quota`. At most 256 bytes.
+    """The author's dotted string, the same in all languages, such as `asr.quota`. At most 128 bytes.
     Empty: INVALID_ARGUMENT.
     """
     message: _builtins.str

@@ -27,13 +27,14 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from perdure.v1 import payload_pb2 as perdure_dot_v1_dot_payload__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15perdure/v1/wait.proto\x12\nperdure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18perdure/v1/payload.proto\"1\n\x04Wait\x12)\n\x06\x61ny_of\x18\x01 \x03(\x0b\x32\x19.perdure.v1.WaitCondition\"\xbf\x01\n\rWaitCondition\x12\x0c\n\x04name\x18\x01 \x01(\t\x12-\n\x06signal\x18\x02 \x01(\x0b\x32\x1b.perdure.v1.SignalConditionH\x00\x12*\n\x05\x61\x66ter\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x12-\n\x07\x61t_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x0e\n\x06\x63hoose\x18\x05 \x03(\tB\x06\n\x04kind\"5\n\x0fSignalCondition\x12\x13\n\x0bsignal_name\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\"\xa9\x01\n\x04Wake\x12\x11\n\tcondition\x18\x01 \x01(\t\x12\x16\n\tsignal_id\x18\x02 \x01(\tH\x00\x88\x01\x01\x12$\n\x07payload\x18\x03 \x01(\x0b\x32\x13.perdure.v1.Payload\x12\x13\n\x0bsignal_name\x18\x04 \x01(\t\x12-\n\twake_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0c\n\n_signal_id\"@\n\nWaitResult\x12\x11\n\tcondition\x18\x01 \x01(\t\x12\x1f\n\x05wakes\x18\x02 \x03(\x0b\x32\x10.perdure.v1.Wakeb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15perdure/v1/wait.proto\x12\nperdure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18perdure/v1/payload.proto\"1\n\x04Wait\x12)\n\x06\x61ny_of\x18\x01 \x03(\x0b\x32\x19.perdure.v1.WaitCondition\"\xbf\x01\n\rWaitCondition\x12\x0c\n\x04name\x18\x01 \x01(\t\x12-\n\x06signal\x18\x02 \x01(\x0b\x32\x1b.perdure.v1.SignalConditionH\x00\x12*\n\x05\x61\x66ter\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x12-\n\x07\x61t_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x0e\n\x06\x63hoose\x18\x05 \x03(\tB\x06\n\x04kind\"5\n\x0fSignalCondition\x12\x13\n\x0bsignal_name\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\"\xa9\x01\n\x04Wake\x12\x11\n\tcondition\x18\x01 \x01(\t\x12\x16\n\tsignal_id\x18\x02 \x01(\tH\x00\x88\x01\x01\x12$\n\x07payload\x18\x03 \x01(\x0b\x32\x13.perdure.v1.Payload\x12\x13\n\x0bsignal_name\x18\x04 \x01(\t\x12-\n\twake_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0c\n\n_signal_id\"@\n\nWaitResult\x12\x11\n\tcondition\x18\x01 \x01(\t\x12\x1f\n\x05wakes\x18\x02 \x03(\x0b\x32\x10.perdure.v1.WakeBQ\n\rio.perdure.v1P\x01Z>github.com/perdure/perdure/clients/go/gen/perdure/v1;perdurev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'perdure.v1.wait_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\rio.perdure.v1P\001Z>github.com/perdure/perdure/clients/go/gen/perdure/v1;perdurev1'
   _globals['_WAIT']._serialized_start=128
   _globals['_WAIT']._serialized_end=177
   _globals['_WAITCONDITION']._serialized_start=180

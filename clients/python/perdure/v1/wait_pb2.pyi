@@ -106,7 +106,7 @@ class SignalCondition(_message.Message):
     signal_name: _builtins.str
     """The signal's name. Empty: INVALID_ARGUMENT."""
     count: _builtins.int
-    """How many of them, oldest first. 0 means 1; at most 256."""
+    """How many of them, oldest first. 0 means 1; at most 100."""
     def __init__(
         self,
         *,

@@ -92,7 +92,7 @@ Global___WatchEvent: _TypeAlias = WatchEvent  # noqa: Y015
 @_typing.final
 class StateChange(_message.Message):
     """One change of state; enough to keep a copy of the workflow's StepViews up to date.
-    Fields that the change does not touch are left unset. Delivered in order of `seq`, without holes.
+    Fields that the change does not touch are left unset. Delivered in order of `seq`.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -122,9 +122,9 @@ class StateChange(_message.Message):
     ACTOR_FIELD_NUMBER: _builtins.int
     ACTOR_REASON_FIELD_NUMBER: _builtins.int
     seq: _builtins.int
-    """Position in the order of the workflow's changes, over all its rounds."""
+    """Position in the order of the round's changes, from 1, without holes."""
     reason: _builtins.str
-    """What happened, as the transition table names it, such as CLAIMED, ATTEMPT_FAILED, SIGNAL_RECEIVED.
+    """What happened, as the transition table names it, such as GRANT, FAILED, TIMED_OUT or DUE.
     An open set, for people: do not branch on it.
     """
     workflow_state: _workflow_pb2.Workflow.State.ValueType

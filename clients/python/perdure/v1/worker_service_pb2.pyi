@@ -133,6 +133,7 @@ class ClaimResponse(_message.Message):
     HEARTBEATS_ANSWERED_FIELD_NUMBER: _builtins.int
     GO_AWAY_FIELD_NUMBER: _builtins.int
     REFUSED_FIELD_NUMBER: _builtins.int
+    POOLS_CHANGED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def welcome(self) -> Global___Welcome:
         """Answer to hello."""
@@ -169,6 +170,10 @@ class ClaimResponse(_message.Message):
     def refused(self) -> Global___Refused:
         """Answer to a message that was not understood or not allowed; the stream goes on."""
 
+    @_builtins.property
+    def pools_changed(self) -> Global___PoolsChanged:
+        """What is granted to some pools has changed, as a definition was registered (capability `pools`)."""
+
     def __init__(
         self,
         *,
@@ -181,12 +186,13 @@ class ClaimResponse(_message.Message):
         heartbeats_answered: Global___HeartbeatsAnswered | None = ...,
         go_away: Global___GoAway | None = ...,
         refused: Global___Refused | None = ...,
+        pools_changed: Global___PoolsChanged | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["cancel", b"cancel", "claims", b"claims", "go_away", b"go_away", "heartbeats_answered", b"heartbeats_answered", "lost", b"lost", "message", b"message", "refused", b"refused", "renewed", b"renewed", "settled", b"settled", "welcome", b"welcome"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cancel", b"cancel", "claims", b"claims", "go_away", b"go_away", "heartbeats_answered", b"heartbeats_answered", "lost", b"lost", "message", b"message", "pools_changed", b"pools_changed", "refused", b"refused", "renewed", b"renewed", "settled", b"settled", "welcome", b"welcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancel", b"cancel", "claims", b"claims", "go_away", b"go_away", "heartbeats_answered", b"heartbeats_answered", "lost", b"lost", "message", b"message", "refused", b"refused", "renewed", b"renewed", "settled", b"settled", "welcome", b"welcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancel", b"cancel", "claims", b"claims", "go_away", b"go_away", "heartbeats_answered", b"heartbeats_answered", "lost", b"lost", "message", b"message", "pools_changed", b"pools_changed", "refused", b"refused", "renewed", b"renewed", "settled", b"settled", "welcome", b"welcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "claims", "cancel", "lost", "renewed", "settled", "heartbeats_answered", "go_away", "refused"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "claims", "cancel", "lost", "renewed", "settled", "heartbeats_answered", "go_away", "refused", "pools_changed"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -230,6 +236,7 @@ class Hello(_message.Message):
     SESSION_SECRET_FIELD_NUMBER: _builtins.int
     LEASE_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
     """The worker's own name, for people and metrics, such as host and process id. Empty: INVALID_ARGUMENT."""
     client_name: _builtins.str
@@ -242,15 +249,17 @@ class Hello(_message.Message):
     """On a reconnect: the session from welcome. Dead or unknown: a new one is opened and nothing is adopted."""
     session_secret: _builtins.str
     """On a reconnect: the secret from welcome. Wrong: as an unknown session."""
+    namespace: _builtins.str
+    """Namespace of the pools that name none. Empty: `default`."""
     @_builtins.property
     def capabilities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What the client understands beyond the minimum: `cancel`, `lost`, `heartbeats`, `go_away`, `refs`, `hooks`, `pages`,
-        `begin_after_renewed`. Unknown names are ignored.
+        """What the client understands beyond the minimum: `cancel`, `lost`, `heartbeats`, `go_away`, `pools`, `refs`,
+        `hooks`, `pages`, `begin_after_renewed`. Unknown names are ignored.
         """
 
     @_builtins.property
     def pools(self) -> _containers.RepeatedCompositeFieldContainer[_claim_pb2.Pool]:
-        """What it can run. At most 256."""
+        """What it can run. At most 200."""
 
     @_builtins.property
     def definitions(self) -> _containers.RepeatedCompositeFieldContainer[_claim_pb2.OfferedDefinition]:
@@ -283,10 +292,11 @@ class Hello(_message.Message):
         session_secret: _builtins.str = ...,
         lease: _duration_pb2.Duration | None = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        namespace: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["lease", b"lease"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["auto_ack", b"auto_ack", "capabilities", b"capabilities", "client_name", b"client_name", "client_version", b"client_version", "definitions", b"definitions", "held_claim_tokens", b"held_claim_tokens", "labels", b"labels", "lease", b"lease", "pools", b"pools", "session_id", b"session_id", "session_secret", b"session_secret", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["auto_ack", b"auto_ack", "capabilities", b"capabilities", "client_name", b"client_name", "client_version", b"client_version", "definitions", b"definitions", "held_claim_tokens", b"held_claim_tokens", "labels", b"labels", "lease", b"lease", "namespace", b"namespace", "pools", b"pools", "session_id", b"session_id", "session_secret", b"session_secret", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -303,7 +313,7 @@ class Credit(_message.Message):
     pool: _builtins.str
     """The pool."""
     count: _builtins.int
-    """How many more; adds to what is left. At least 1. All credit ends with the stream."""
+    """How many more; adds to what is left, up to 10,000. At least 1. All credit ends with the stream."""
     def __init__(
         self,
         *,
@@ -355,7 +365,7 @@ class Results(_message.Message):
     RESULTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___Result]:
-        """At most 256, each under 256 KiB; larger ones go by Complete so that they never delay a renewal."""
+        """Each under 256 KiB; larger ones go by Complete so that they never delay a renewal."""
 
     def __init__(
         self,
@@ -456,7 +466,7 @@ class Heartbeats(_message.Message):
     HEARTBEATS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def heartbeats(self) -> _containers.RepeatedCompositeFieldContainer[Global___StreamHeartbeat]:
-        """At most 256, each under 256 KiB."""
+        """Each under 256 KiB; larger ones go by Heartbeat."""
 
     def __init__(
         self,
@@ -497,7 +507,7 @@ class StreamHeartbeat(_message.Message):
 
     @_builtins.property
     def frames(self) -> _containers.RepeatedCompositeFieldContainer[_claim_pb2.FrameUpload]:
-        """Progress, in order. At most 64."""
+        """Progress, in order. At most 100."""
 
     def __init__(
         self,
@@ -950,6 +960,30 @@ class GoAway(_message.Message):
 Global___GoAway: _TypeAlias = GoAway  # noqa: Y015
 
 @_typing.final
+class PoolsChanged(_message.Message):
+    """What is granted to pools, after a change."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POOLS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def pools(self) -> _containers.RepeatedCompositeFieldContainer[_claim_pb2.PoolStatus]:
+        """The pools that changed; replaces what was said of them before."""
+
+    def __init__(
+        self,
+        *,
+        pools: _abc.Iterable[_claim_pb2.PoolStatus] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pools", b"pools"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PoolsChanged: _TypeAlias = PoolsChanged  # noqa: Y015
+
+@_typing.final
 class Refused(_message.Message):
     """A message that was not taken."""
 
@@ -1101,7 +1135,7 @@ class HeartbeatRequest(_message.Message):
 
     @_builtins.property
     def frames(self) -> _containers.RepeatedCompositeFieldContainer[_claim_pb2.FrameUpload]:
-        """Progress, in order. At most 64."""
+        """Progress, in order. At most 100."""
 
     def __init__(
         self,
@@ -1163,6 +1197,7 @@ class PollClaimsRequest(_message.Message):
     WAIT_TIME_FIELD_NUMBER: _builtins.int
     CAPABILITIES_FIELD_NUMBER: _builtins.int
     DEFINITIONS_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
     """The worker's own name. Empty: INVALID_ARGUMENT."""
     client_name: _builtins.str
@@ -1171,9 +1206,11 @@ class PollClaimsRequest(_message.Message):
     """Its version."""
     max_claims: _builtins.int
     """How many claims at most. 0 means 1; at most 100."""
+    namespace: _builtins.str
+    """Namespace of the pools that name none. Empty: `default`."""
     @_builtins.property
     def pools(self) -> _containers.RepeatedCompositeFieldContainer[_claim_pb2.Pool]:
-        """What it can run. At least 1, at most 256."""
+        """What it can run. At least 1, at most 200."""
 
     @_builtins.property
     def lease(self) -> _duration_pb2.Duration:
@@ -1203,10 +1240,11 @@ class PollClaimsRequest(_message.Message):
         wait_time: _duration_pb2.Duration | None = ...,
         capabilities: _abc.Iterable[_builtins.str] | None = ...,
         definitions: _abc.Iterable[_claim_pb2.OfferedDefinition] | None = ...,
+        namespace: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["lease", b"lease", "wait_time", b"wait_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "client_name", b"client_name", "client_version", b"client_version", "definitions", b"definitions", "lease", b"lease", "max_claims", b"max_claims", "pools", b"pools", "wait_time", b"wait_time", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "client_name", b"client_name", "client_version", b"client_version", "definitions", b"definitions", "lease", b"lease", "max_claims", b"max_claims", "namespace", b"namespace", "pools", b"pools", "wait_time", b"wait_time", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1258,7 +1296,7 @@ class RenewClaimsRequest(_message.Message):
     LEASE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def held(self) -> _containers.RepeatedCompositeFieldContainer[_claim_pb2.HeldClaim]:
-        """The claims. 1 to 256."""
+        """The claims. At least 1."""
 
     @_builtins.property
     def lease(self) -> _duration_pb2.Duration:

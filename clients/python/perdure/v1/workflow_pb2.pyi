@@ -576,7 +576,7 @@ class StepView(_message.Message):
     phase_reason: _builtins.str
     """The phase in a sentence, for people."""
     generation: _builtins.int
-    """Rises when a completed or compensated step reopens, from 1."""
+    """0 the first time; rises when a completed or compensated step reopens."""
     attempt: _builtins.int
     """Charged executions of this generation."""
     claim_no: _builtins.int
@@ -1018,6 +1018,85 @@ class StepTotals(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StepTotals: _TypeAlias = StepTotals  # noqa: Y015
+
+@_typing.final
+class MapResult(_message.Message):
+    """The output of a map step, in one shape for all languages.
+
+    A dependant receives it as a Payload whose `json` is this message in canonical protobuf JSON (64-bit integers as
+    strings, absent fields left out) and whose content_type is `application/vnd.perdure.map-result+json`.
+    The output of a child step is its child's own output.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WORKFLOW_FIELD_NUMBER: _builtins.int
+    STEP_FIELD_NUMBER: _builtins.int
+    PROGRESS_FIELD_NUMBER: _builtins.int
+    ERRORS_FIELD_NUMBER: _builtins.int
+    step: _builtins.str
+    """Name of the map step."""
+    @_builtins.property
+    def workflow(self) -> Global___WorkflowRef:
+        """The map step's workflow and name: ListChildren with them gives every child and, in FULL view, its output."""
+
+    @_builtins.property
+    def progress(self) -> Global___MapProgress:
+        """How the children ended."""
+
+    @_builtins.property
+    def errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___MapError]:
+        """The first 20 children that failed, by index."""
+
+    def __init__(
+        self,
+        *,
+        workflow: Global___WorkflowRef | None = ...,
+        step: _builtins.str = ...,
+        progress: Global___MapProgress | None = ...,
+        errors: _abc.Iterable[Global___MapError] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["progress", b"progress", "workflow", b"workflow"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["errors", b"errors", "progress", b"progress", "step", b"step", "workflow", b"workflow"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MapResult: _TypeAlias = MapResult  # noqa: Y015
+
+@_typing.final
+class MapError(_message.Message):
+    """A child that failed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INDEX_FIELD_NUMBER: _builtins.int
+    WORKFLOW_FIELD_NUMBER: _builtins.int
+    FAILURE_FIELD_NUMBER: _builtins.int
+    index: _builtins.int
+    """Which item, from 0."""
+    @_builtins.property
+    def workflow(self) -> Global___WorkflowRef:
+        """The child."""
+
+    @_builtins.property
+    def failure(self) -> _payload_pb2.Failure:
+        """Why."""
+
+    def __init__(
+        self,
+        *,
+        index: _builtins.int = ...,
+        workflow: Global___WorkflowRef | None = ...,
+        failure: _payload_pb2.Failure | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["failure", b"failure", "workflow", b"workflow"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["failure", b"failure", "index", b"index", "workflow", b"workflow"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MapError: _TypeAlias = MapError  # noqa: Y015
 
 @_typing.final
 class MapProgress(_message.Message):

@@ -177,7 +177,7 @@ class StartWorkflowRequest(_message.Message):
 
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """To find it by, and for keys of resources. At most 16; names at most 64 bytes, values at most 256."""
+        """To find it by, and for keys of resources. At most 32; names at most 63 bytes, values at most 256."""
 
     @_builtins.property
     def step_queues(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
@@ -282,7 +282,7 @@ class StartWorkflowResponse(_message.Message):
     START_TIME_FIELD_NUMBER: _builtins.int
     SUPERSEDED_FIELD_NUMBER: _builtins.int
     created: _builtins.bool
-    """Whether this call, or an earlier try of it by the same request_id, began the round."""
+    """Whether this call began the round; false for every repeat."""
     run_id: _builtins.str
     """The round's run."""
     fence: _builtins.int
@@ -332,7 +332,7 @@ class StartWorkflowsRequest(_message.Message):
     REQUESTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___StartWorkflowRequest]:
-        """At most 1,000 and 4 MiB. Two of one key: applied in order."""
+        """1 to 500. Two of one key: applied in order."""
 
     def __init__(
         self,
@@ -867,7 +867,7 @@ class ListWorkflowsRequest(_message.Message):
     order_by: Global___ListWorkflowsRequest.Order.ValueType
     """Order by start time. Unspecified: newest first."""
     page_size: _builtins.int
-    """0 means 50; at most 1,000, fewer may come."""
+    """0 means 100; at most 1,000, fewer may come."""
     page_token: _builtins.str
     """From the page before. Empty: the first page."""
     view: _workflow_pb2.WorkflowView.ValueType
@@ -1050,7 +1050,7 @@ class ListRoundsRequest(_message.Message):
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """0 means 50; at most 1,000."""
+    """0 means 100; at most 1,000."""
     page_token: _builtins.str
     """From the page before. Empty: the first page."""
     view: _workflow_pb2.WorkflowView.ValueType
@@ -1118,7 +1118,7 @@ class ListChildrenRequest(_message.Message):
     step: _builtins.str
     """Its map or child step. Empty: all of them, step by step."""
     page_size: _builtins.int
-    """0 means 50; at most 1,000."""
+    """0 means 100; at most 1,000."""
     page_token: _builtins.str
     """From the page before. Empty: the first page."""
     view: _workflow_pb2.WorkflowView.ValueType
@@ -1190,7 +1190,7 @@ class ListAttemptsRequest(_message.Message):
     step: _builtins.str
     """Which step. Empty: all. Unknown: STEP_NOT_FOUND."""
     page_size: _builtins.int
-    """0 means 50; at most 1,000."""
+    """0 means 100; at most 1,000."""
     page_token: _builtins.str
     """From the page before. Empty: the first page."""
     @_builtins.property
