@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition, StepDefinition
-from perdure_server.kernel.effects import AttemptEnded, Effect
+from perdure_server.kernel.effects import AttemptEnded, Effect, TimerSet
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.transitions import StepEvent, WorkflowEvent, check_step, check_workflow
 from perdure_server.kernel.values import Failure, LossCause
@@ -19,8 +19,9 @@ _BLOCKED = Step(state=StepState.BLOCKED, since=0)
 class Draft:
     """A copy-on-write view of one workflow while one command is applied at `now`."""
 
-    def __init__(self, definition: Definition, workflow: Workflow, now: int) -> None:
+    def __init__(self, definition: Definition, workflow: Workflow, now: int, judging: bool = True) -> None:
         self.definition = definition
+        self.judging = judging  # False = attempt deadlines and graces wait: the store was away, and so were the workers' results
         self.workflow = workflow
         self.now = max(now, workflow.update_time)  # an instance never sees time go back, whichever server speaks
         self.effects: list[Effect] = []
@@ -53,6 +54,10 @@ class Draft:
         """Change fields of the workflow."""
         self._fields.update(fields)
 
+    def touch(self) -> None:
+        """Make the draft count as changed, so that the derived fields are written again."""
+        self._touched = True
+
     def amend(self, name: str, **fields: object) -> Step:
         """Change fields of a step that stays in its state."""
         step = replace(self.step(name), **fields)
@@ -70,6 +75,8 @@ class Draft:
         step = replace(before, state=target, since=self.now, **fields)
         self._steps[name] = step
         self._touched = True
+        if target in (StepState.WAITING, StepState.BACKOFF) and step.due is not None:
+            self.effects.append(TimerSet(step.due))
         self._note(name, event, step, step.failure if "failure" in fields else None)
         return step
 

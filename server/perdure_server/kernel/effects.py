@@ -38,6 +38,12 @@ class AttemptEnded(Struct, frozen=True):
     failure: Failure | None = None
 
 
+class TimerSet(Struct, frozen=True):
+    """A step falls due at this time (ms)."""
+
+    due: int
+
+
 class WorkflowStarted(Struct, frozen=True):
     """Export the root span."""
 
@@ -46,4 +52,4 @@ class WorkflowEnded(Struct, frozen=True):
     """Export the end; wake those who wait for the result."""
 
 
-Effect = StepReady | CancelRequested | ClaimLost | AttemptEnded | WorkflowStarted | WorkflowEnded
+Effect = StepReady | CancelRequested | ClaimLost | AttemptEnded | TimerSet | WorkflowStarted | WorkflowEnded

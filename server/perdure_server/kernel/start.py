@@ -56,10 +56,17 @@ class Start(Struct, frozen=True, omit_defaults=True):
 
 
 def begin(definition: Definition, command: Start, now: int) -> tuple[Workflow, tuple[Effect, ...]]:
-    """The first round of a key."""
+    """The first round of a key, as one value."""
+    draft = Draft(definition, blank(definition, command, now), now)
+    populate(draft, command)
+    return draft.finish(), tuple(draft.effects)
+
+
+def blank(definition: Definition, command: Start, now: int) -> Workflow:
+    """The first round before anything has happened: no steps, no events, revision 0."""
     timeout = command.workflow_timeout if command.workflow_timeout is not None else definition.workflow_timeout
     begins = max(now, command.start_at or now)
-    empty = Workflow(
+    return Workflow(
         key=command.key,
         run_id=command.run_id,
         round=1,
@@ -85,17 +92,21 @@ def begin(definition: Definition, command: Start, now: int) -> tuple[Workflow, t
         fairness_key=command.fairness_key,
         retention=command.retention if command.retention is not None else definition.retention,
     )
-    draft = Draft(definition, empty, now)
+
+
+def populate(draft: Draft, command: Start) -> None:
+    """Bring a blank instance to life: its signals, then its first steps."""
+    now = draft.now
+    begins = max(now, command.start_at or now)
     draft.effects.append(WorkflowStarted())
     draft.note_workflow(WorkflowState.RUNNING, "START")
     for signal in command.signals:
         deposit(draft, signal)
-    for name in definition.roots:
+    for name in draft.definition.roots:
         if begins > now:
             draft.move(name, StepEvent.DELAY, StepState.BACKOFF, due=begins)
         else:
             open_step(draft, name, StepEvent.UNBLOCK)
-    return draft.finish(), tuple(draft.effects)
 
 
 def meet(existing: Workflow, command: Start) -> bool:

@@ -56,11 +56,11 @@ def _earliest(draft: Draft) -> tuple[int, str] | None:
     found: list[tuple[int, str]] = []
     if not draft.get("end_time", workflow.end_time):
         own = next_due(draft.state, draft.get("deadline", workflow.deadline), draft.get("grace_deadline", workflow.grace_deadline))
-        if own is not None:
+        if own is not None and draft.judging:
             found.append((own, ""))
     for name, step in draft.active():
         due = step_due(step)
-        if due is not None:
+        if due is not None and (draft.judging or step.state not in CLAIMED):
             found.append((due, name))
     return min(found, default=None)
 

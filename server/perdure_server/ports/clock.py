@@ -9,6 +9,9 @@ class Clock(Protocol):
     def now(self) -> int:
         """Store time in ms since the epoch."""
 
+    def may_judge(self, lease: int) -> bool:
+        """Whether the store has been reached for one full `lease` (ms), so that sessions and timeouts may be judged."""
+
     async def sleep_until(self, time: int) -> None:
         """Return once now() >= time."""
 

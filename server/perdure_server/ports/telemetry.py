@@ -42,6 +42,9 @@ class WorkflowSpan(Struct, frozen=True, omit_defaults=True):
 class Telemetry(Protocol):
     """Spans and counters. Bounded queues; what does not fit is dropped and counted."""
 
+    enabled: bool
+    """False = spans are not wanted, so that nobody builds them."""
+
     def attempt_ended(self, span: AttemptSpan) -> None:
         """Export the attempt's span with its stored start."""
 

@@ -1,0 +1,62 @@
+"""Store time: taken from the store's own clock, carried on this machine's monotonic one, never going back."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+_SAMPLES = 8
+_UNCERTAIN = 1_000
+
+
+class StoreClock:
+    """The production Clock. `measure` takes one sample; the one with the shortest round trip of the last few counts."""
+
+    def __init__(self, measure: Callable[[], Awaitable[tuple[int, int]]]) -> None:
+        self._measure = measure
+        self._samples: deque[tuple[int, int]] = deque(maxlen=_SAMPLES)  # (round trip, offset)
+        self._offset = time.time_ns() // 1_000_000 - self._monotonic()
+        self._last = 0
+        self.last_contact = -(10**9)  # on the monotonic clock
+        self.reachable_since = 0
+
+    async def sync(self) -> None:
+        """Take one sample. Raises StoreUnavailable."""
+        try:
+            store_time, round_trip = await self._measure()
+        except Exception:
+            self.reachable_since = 0
+            raise
+        now = self._monotonic()
+        self._samples.append((round_trip, store_time + round_trip // 2 - now))
+        self._offset = min(self._samples)[1]
+        self.last_contact = now
+        if not self.reachable_since:
+            self.reachable_since = self.now()
+
+    @property
+    def certain(self) -> bool:
+        """Whether store time is known to within a second."""
+        return bool(self._samples) and min(self._samples)[0] <= _UNCERTAIN
+
+    def may_judge(self, lease: int) -> bool:
+        """Whether the store has been reached for one full lease: before that, nobody is expired for the store's absence."""
+        return self.certain and bool(self.reachable_since) and self.now() - self.reachable_since >= lease
+
+    def now(self) -> int:
+        """Store time in ms."""
+        self._last = max(self._last, self._monotonic() + self._offset)
+        return self._last
+
+    async def sleep(self, duration: int) -> None:
+        """Wait `duration` ms."""
+        await asyncio.sleep(max(0, duration) / 1000)
+
+    async def sleep_until(self, time: int) -> None:
+        """Wait until store time is `time`; long waits are cut, so that a corrected clock counts (and none exceeds 24 days, case C14)."""
+        while (left := time - self.now()) > 0:
+            await asyncio.sleep(min(left, 60_000) / 1000)
+
+    @staticmethod
+    def _monotonic() -> int:
+        return time.monotonic_ns() // 1_000_000

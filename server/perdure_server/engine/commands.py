@@ -1,0 +1,253 @@
+"""The commands that mailboxes apply. Each recognises its own effect, so that applying it again after an unknown result is harmless."""
+
+import hashlib
+
+import msgspec
+from msgspec import Struct
+
+from perdure_server.engine.desk import Pool, Slot
+from perdure_server.engine.turn import Turn
+from perdure_server.engine.values import Ref
+from perdure_server.kernel.cancel import cancel
+from perdure_server.kernel.claims import acknowledge, checkpoint, grant, lose, lose_session, silence, undelivered
+from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.draft import Draft, require_claim
+from perdure_server.kernel.outcomes import Completed, Failed, Outcome, Report, remember_next, report
+from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.signals import receive
+from perdure_server.kernel.start import Start, blank, meet, populate
+from perdure_server.kernel.timing import fire_due
+from perdure_server.kernel.values import Failure, Payload
+from perdure_server.kernel.workflow import Signal, StepState, Workflow
+
+DOCUMENT_FULL = "DOCUMENT_FULL"
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+def outcome_digest(outcome: Outcome) -> bytes:
+    """What "the same outcome" means."""
+    return hashlib.blake2b(_encode(outcome), digest_size=12).digest()
+
+
+class _Plain:
+    """What most commands answer to the mailbox's questions."""
+
+    def begin(self) -> tuple[Definition, Workflow] | None:
+        """Most commands need an instance that is there."""
+        return None
+
+    def shrink(self) -> bool:
+        """Most commands bring nothing that could be left out."""
+        return False
+
+
+class StartCommand(_Plain):
+    """Start, or meet what is there. Answers whether this very command created the workflow."""
+
+    def __init__(self, command: Start, definition: Definition, now: int) -> None:
+        self._command = command
+        self._begun = (definition, blank(definition, command, now))
+
+    def begin(self) -> tuple[Definition, Workflow] | None:
+        """The blank first round."""
+        return self._begun
+
+    def apply(self, turn: Turn) -> bool:
+        """True = created."""
+        workflow = turn.draft.workflow
+        if workflow.run_id != self._command.run_id or workflow.events:
+            return meet(workflow, self._command)
+        populate(turn.draft, self._command)
+        turn.grant_ready(None, returned=False)
+        return True
+
+
+class Settlement(Struct, frozen=True):
+    """The answer to a result: whether it was a repeat, and the claims (step, claim_no) that travel with the answer."""
+
+    duplicate: bool
+    next_claims: tuple[tuple[str, int], ...] = ()
+
+
+class ReportCommand(_Plain):
+    """A result. Dependants that it unlocks are granted in the same write while slots are free."""
+
+    def __init__(self, run_id: str, command: Report, prefer: Pool | None) -> None:
+        self._run_id = run_id
+        self._command = command
+        self._prefer = prefer
+
+    def apply(self, turn: Turn) -> Settlement:
+        """Apply it once."""
+        draft = turn.draft
+        require_run(draft, self._run_id)
+        if not report(draft, self._command):
+            return Settlement(True, self._undelivered(draft))
+        granted = turn.grant_ready(self._prefer, returned=True)
+        returned = tuple((made.step, draft.step(made.step).claim_no) for made in turn.grants if made.returned)
+        if granted:
+            remember_next(draft, self._command.step, self._command.nonce, returned)
+        return Settlement(False, returned)
+
+    def shrink(self) -> bool:
+        """A result that cannot be stored becomes a failure; Complete is never refused for the document's size."""
+        if not isinstance(self._command.outcome, Completed) or self._command.outcome.output is None:
+            return False
+        failure = Failure(DOCUMENT_FULL, "The result does not fit into the workflow's document.", non_retryable=True)
+        self._command = msgspec.structs.replace(self._command, outcome=Failed(failure))
+        return True
+
+    def _undelivered(self, draft: Draft) -> tuple[tuple[str, int], ...]:
+        memory = next((m for m in draft.step(self._command.step).settled if m.nonce == self._command.nonce), None)
+        if memory is None:
+            return ()
+        still = []
+        for name, claim_no in memory.next_claims:
+            step = draft.step(name)
+            if step.claim_no == claim_no and step.claim is not None and not step.claim.acknowledged:
+                still.append((name, claim_no))
+        return tuple(still)
+
+
+class GrantCommand(_Plain):
+    """Give a READY step to a reserved slot. Raises Rejection STEP_STATE_INVALID if it is not ready any more."""
+
+    def __init__(self, step: str, slot: Slot) -> None:
+        self._step = step
+        self._slot = slot
+
+    def apply(self, turn: Turn) -> None:
+        """Grant it."""
+        draft = turn.draft
+        if self._step not in draft.definition.by_name:
+            raise Rejection(Reason.STEP_STATE_INVALID, "There is no such step.", step=self._step)
+        grant(draft, self._step, self._slot.ticket)
+        if draft.workflow.eager_row:
+            draft.set(eager_row=0)
+
+
+class SignalCommand(_Plain):
+    """Deliver a signal. Answers (duplicate, consumed)."""
+
+    def __init__(self, signal: Signal, ref: Ref | None, run_id: str) -> None:
+        self._signal = signal
+        self._ref = ref
+        self._run_id = run_id
+
+    def apply(self, turn: Turn) -> tuple[bool, bool]:
+        """Store it once."""
+        draft = turn.draft
+        require_ref(draft.workflow, self._ref)
+        if self._run_id and draft.workflow.run_id != self._run_id:
+            raise Rejection(Reason.FENCED, "The wake token belongs to another round.", fence=str(draft.workflow.fence))
+        stored = receive(draft, self._signal)
+        turn.grant_ready(None, returned=False)
+        inbox = draft.get("inbox", draft.workflow.inbox)
+        return not stored, all(kept.signal_id != self._signal.signal_id for kept in inbox)
+
+
+class CancelCommand(_Plain):
+    """Ask to cancel. Answers whether it was a repeat."""
+
+    def __init__(self, ref: Ref, reason: str, request_id: str) -> None:
+        self._ref = ref
+        self._reason = reason
+        self._request_id = request_id
+
+    def apply(self, turn: Turn) -> bool:
+        """True = nothing new."""
+        require_ref(turn.draft.workflow, self._ref)
+        return not cancel(turn.draft, self._reason, self._request_id)
+
+
+class AdvanceCommand(_Plain):
+    """Do what is due, and write the derived fields again if their time has passed."""
+
+    def apply(self, turn: Turn) -> None:
+        """Fire it."""
+        draft = turn.draft
+        fire_due(draft, turn.dice())
+        turn.grant_ready(None, returned=False)
+        wake = draft.workflow.wake_time
+        if wake is not None and wake <= draft.now:
+            draft.touch()
+
+
+class CheckpointCommand(_Plain):
+    """Keep a checkpoint. Answers whether the claim was asked to cancel."""
+
+    def __init__(self, run_id: str, step: str, nonce: str, checkpoint_no: int, value: Payload | None) -> None:
+        self._claim = (run_id, step, nonce)
+        self._checkpoint_no = checkpoint_no
+        self._value = value
+
+    def apply(self, turn: Turn) -> bool:
+        """Store it, if it is newer than what is stored."""
+        run_id, step, nonce = self._claim
+        require_run(turn.draft, run_id)
+        checkpoint(turn.draft, step, nonce, self._checkpoint_no, self._value)
+        return turn.draft.step(step).state is StepState.CANCELLING
+
+
+class InspectCommand(_Plain):
+    """Is this token current? Answers whether its claim was asked to cancel. Raises Rejection CLAIM_LOST."""
+
+    def __init__(self, run_id: str, step: str, nonce: str) -> None:
+        self._claim = (run_id, step, nonce)
+
+    def apply(self, turn: Turn) -> bool:
+        """Only look."""
+        run_id, name, nonce = self._claim
+        require_run(turn.draft, run_id)
+        step, _ = require_claim(turn.draft, name, nonce)
+        return step.state is StepState.CANCELLING
+
+
+class VerdictCommand(_Plain):
+    """What was found out about one claim: acknowledged, undelivered, lost, or silent."""
+
+    def __init__(self, verdict: str, run_id: str, step: str, nonce: str) -> None:
+        self._verdict = verdict
+        self._claim = (run_id, step, nonce)
+
+    def apply(self, turn: Turn) -> None:
+        """Apply it. Raises Rejection CLAIM_LOST if the claim is gone anyway."""
+        run_id, step, nonce = self._claim
+        require_run(turn.draft, run_id)
+        if self._verdict == "silent":
+            silence(turn.draft, step, nonce, turn.dice())
+        else:
+            _VERDICTS[self._verdict](turn.draft, step, nonce)
+        turn.grant_ready(None, returned=False)
+
+
+_VERDICTS = {"acknowledged": acknowledge, "undelivered": undelivered, "lost": lose}
+
+
+class SessionLostCommand(_Plain):
+    """The session is dead: lose or un-grant what it holds here."""
+
+    def __init__(self, session_id: str, held: frozenset[str]) -> None:
+        self._session_id = session_id
+        self._held = held
+
+    def apply(self, turn: Turn) -> None:
+        """Apply it; a repeat changes nothing."""
+        lose_session(turn.draft, self._session_id, self._held)
+        turn.grant_ready(None, returned=False)
+
+
+def require_ref(workflow: Workflow, ref: Ref | None) -> None:
+    """Raise Rejection unless the instance is the one that the caller means."""
+    if ref is None:
+        return
+    if ref.round is not None and ref.round != workflow.round:
+        raise Rejection(Reason.WORKFLOW_NOT_FOUND, "There is no such round of this key.", round=str(ref.round))
+    if ref.expected_fence is not None and ref.expected_fence != workflow.fence:
+        raise Rejection(Reason.FENCED, "The workflow has another fence than expected: read again.", fence=str(workflow.fence))
+
+
+def require_run(draft: Draft, run_id: str) -> None:
+    """Raise CLAIM_LOST unless the token's run is the current one."""
+    if draft.workflow.run_id != run_id:
+        raise Rejection(Reason.CLAIM_LOST, "This claim is of an earlier round: drop the work, do not retry.", cause="SUPERSEDED")

@@ -1,0 +1,137 @@
+"""The desk: where free slots of connected workers meet READY steps.
+
+Credit is per pool. A slot is reserved (one credit down) before its claim is written and given back if the write does not happen.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+
+from perdure_server.engine.entropy import Entropy
+from perdure_server.engine.values import GrantedClaim
+from perdure_server.kernel.claims import Ticket
+from perdure_server.ports.clock import Clock
+
+_VIEW_FRESH_FOR = 1_000
+_NONCE_BYTES = 14
+_SPAN_BYTES = 8
+
+
+class Pool:
+    """One pool of one connected holder: how many slots are free, and which queues feed them."""
+
+    def __init__(self, name: str, session_id: Callable[[], str], deliver: Callable[[Sequence[GrantedClaim]], None]) -> None:
+        self.name = name
+        self.credit = 0
+        self.queues: frozenset[str] = frozenset()
+        self.session_id = session_id  # of a stream it is fixed; a unary poll makes a session for every claim
+        self.deliver = deliver
+        self.connection_no = 0
+        self.acknowledged = False
+        self.eager = True
+        self.closed = False
+        self.worker_id = ""
+        self.lease_remaining: Callable[[], int] = lambda: 0
+
+
+class Slot(Struct, frozen=True):
+    """A reserved slot."""
+
+    pool: Pool
+    ticket: Ticket
+
+
+class Desk:
+    """Every pool of this server, by queue."""
+
+    def __init__(self, clock: Clock, entropy: Entropy) -> None:
+        self._clock = clock
+        self._entropy = entropy
+        self._by_queue: dict[str, list[Pool]] = {}
+        self._backlog: dict[str, tuple[int, int]] = {}  # queue -> (view taken at, items)
+        self.changed = asyncio.Event()  # set when credit or subscriptions were added
+        self.closed = False
+
+    def subscribe(self, pool: Pool, queues: Iterable[str]) -> None:
+        """Set the queues that feed a pool."""
+        self.unsubscribe(pool)
+        pool.queues = frozenset(queues)
+        for queue in pool.queues:
+            self._by_queue.setdefault(queue, []).append(pool)
+        self.changed.set()
+
+    def unsubscribe(self, pool: Pool) -> None:
+        """Take a pool out of all queues."""
+        for queue in pool.queues:
+            pools = self._by_queue[queue]
+            pools.remove(pool)
+            if not pools:
+                del self._by_queue[queue]
+        pool.queues = frozenset()
+
+    def add_credit(self, pool: Pool, count: int) -> None:
+        """Slots became free."""
+        pool.credit += count
+        self.changed.set()
+
+    def reserve(self, queue: str, prefer: Pool | None = None) -> Slot | None:
+        """Take a free slot for an item of this queue; the fullest pool first, so that workers share."""
+        if self.closed:
+            return None
+        if prefer is not None and prefer.credit > 0 and queue in prefer.queues and not prefer.closed:
+            return self._take(prefer)
+        pools = self._by_queue.get(queue)
+        if not pools:
+            return None
+        pool = max(pools, key=lambda pool: pool.credit)
+        return self._take(pool) if pool.credit > 0 else None
+
+    def reserve_eager(self, queue: str, prefer: Pool | None) -> Slot | None:
+        """Take a free slot for a step that becomes ready in this very write, unless something is known to come before it."""
+        view = self._backlog.get(queue)
+        if view is not None and view[1] > 0 and self._clock.now() - view[0] <= _VIEW_FRESH_FOR:
+            return None
+        slot = self.reserve(queue, prefer)
+        if slot is not None and not slot.pool.eager:
+            self.release(slot)
+            return None
+        return slot
+
+    def release(self, slot: Slot) -> None:
+        """The claim was not written after all."""
+        slot.pool.credit += 1
+        self.changed.set()
+
+    def idle_queues(self) -> dict[str, int]:
+        """Queues with free slots, and how many in all."""
+        found: dict[str, int] = {}
+        for queue, pools in self._by_queue.items():
+            credit = sum(pool.credit for pool in pools)
+            if credit > 0:
+                found[queue] = credit
+        return found
+
+    def busy_queues(self) -> list[str]:
+        """Queues that this server serves and has no free slot for."""
+        return [queue for queue, pools in self._by_queue.items() if all(pool.credit <= 0 for pool in pools)]
+
+    def served_queues(self) -> list[str]:
+        """Every queue that this server serves."""
+        return list(self._by_queue)
+
+    def free_slots(self) -> int:
+        """Free slots of all pools."""
+        return sum(pool.credit for pool in {id(pool): pool for pools in self._by_queue.values() for pool in pools}.values())
+
+    def note_backlog(self, queue: str, items: int) -> None:
+        """What coordination says of a queue now."""
+        self._backlog[queue] = (self._clock.now(), items)
+
+    def ticket(self, session_id: str, connection_no: int, acknowledged: bool) -> Ticket:
+        """A fresh claim identity."""
+        return Ticket(self._entropy.hex(_NONCE_BYTES), self._entropy.hex(_SPAN_BYTES), session_id, connection_no, acknowledged)
+
+    def _take(self, pool: Pool) -> Slot:
+        pool.credit -= 1
+        return Slot(pool, self.ticket(pool.session_id(), pool.connection_no, pool.acknowledged))

@@ -1,0 +1,140 @@
+"""Bringing READY steps to free slots: straight to a pool of this server, else through the ready queues; the sweep finds what gets lost."""
+
+import asyncio
+from collections.abc import Sequence
+
+from perdure_server.engine.commands import GrantCommand
+from perdure_server.engine.desk import Desk, Slot
+from perdure_server.engine.mailbox import Mailboxes
+from perdure_server.engine.tasks import Supervisor
+from perdure_server.kernel import limits
+from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.rejection import Rejection
+from perdure_server.kernel.seal import queue_id
+from perdure_server.kernel.workflow import StepState, Workflow
+from perdure_server.ports.clock import Clock
+from perdure_server.ports.coordination import Coordination, ReadyItem
+from perdure_server.ports.errors import CoordinationUnavailable, StoreUnavailable
+from perdure_server.ports.store import Workflows
+
+_TAKE_WAIT = 250
+_TAKE_LIMIT = 200
+_READY_LIMIT = 500
+_BUSY_SWEEP = 10 * limits.SECOND
+
+
+class Dispatch:
+    """Offers, takes and grants."""
+
+    def __init__(
+        self, desk: Desk, mailboxes: Mailboxes, coordination: Coordination, workflows: Workflows, supervisor: Supervisor, clock: Clock
+    ) -> None:
+        self._desk = desk
+        self._mailboxes = mailboxes
+        self._coordination = coordination
+        self._workflows = workflows
+        self._supervisor = supervisor
+        self._clock = clock
+        self._unannounced: list[ReadyItem] = []
+        self._announcing = False
+        self._swept_busy = 0
+        self._granting: set[tuple[bytes, str]] = set()
+        self.swept = 0
+
+    def offer(self, definition: Definition, workflow: Workflow, name: str) -> None:
+        """A step of a stored instance is READY: give it to a free slot here, else announce it."""
+        step = workflow.steps.get(name)
+        if step is None or step.state is not StepState.READY:
+            return
+        queue = queue_id(definition, workflow, name)
+        slot = self._desk.reserve(queue)
+        if slot is not None:
+            self.grant(workflow.workflow_id, name, slot)
+            return
+        plan = definition.by_name[name]
+        priority = plan.priority if plan.priority is not None else workflow.priority
+        self._announce(ReadyItem(queue, workflow.workflow_id, name, step.since, priority, workflow.fairness_key))
+
+    def grant(self, workflow_id: bytes, name: str, slot: Slot) -> None:
+        """Write the claim for a reserved slot; the slot comes back if the step is not ready any more."""
+        self._granting.add((workflow_id, name))
+        future = self._mailboxes.submit(workflow_id, GrantCommand(name, slot))
+
+        def done(future: "asyncio.Future[object]") -> None:
+            self._granting.discard((workflow_id, name))
+            if future.cancelled() or future.exception() is None:
+                return
+            self._desk.release(slot)
+            error = future.exception()
+            if not isinstance(error, Rejection | StoreUnavailable):
+                asyncio.get_running_loop().call_exception_handler({"message": "a grant failed", "exception": error})
+
+        future.add_done_callback(done)
+
+    async def take_step(self) -> None:
+        """One look at the ready queues for all free slots of this server."""
+        idle = self._desk.idle_queues()
+        if not idle:
+            self._desk.changed.clear()
+            await self._desk.changed.wait()
+            return
+        self._desk.changed.clear()
+        limit = min(self._desk.free_slots(), _TAKE_LIMIT)
+        self._place(await self._coordination.take(list(idle), limit, 0))
+        fresh = self._desk.idle_queues()
+        if not fresh or self._desk.changed.is_set():
+            return
+        self._place(await self._coordination.take(list(fresh), min(self._desk.free_slots(), _TAKE_LIMIT), _TAKE_WAIT))
+
+    async def view_step(self) -> None:
+        """Look how much waits in the queues that this server has no free slot for, so that eager dispatch jumps no queue."""
+        busy = self._desk.busy_queues()
+        if busy:
+            for queue, items in (await self._coordination.backlog(busy)).items():
+                self._desk.note_backlog(queue, items)
+        await self._clock.sleep(limits.SECOND // 2)
+
+    async def ready_step(self) -> None:
+        """The sweep's second question: what is READY in the store for the queues that I serve?"""
+        idle = list(self._desk.idle_queues())
+        now = self._clock.now()
+        if now - self._swept_busy >= _BUSY_SWEEP:
+            self._swept_busy = now
+            idle = self._desk.served_queues()
+        if not idle:
+            return
+        for found in await self._workflows.ready(idle, _READY_LIMIT):
+            if now - found.since < limits.SECOND:
+                continue  # its announcement is on the way
+            for queue in found.queues:
+                name = queue.rpartition("/")[2]
+                if (found.workflow_id, name) in self._granting or queue not in idle:
+                    continue
+                self.swept += 1
+                self._announce(ReadyItem(queue, found.workflow_id, name, found.since))
+
+    def _place(self, items: Sequence[ReadyItem]) -> None:
+        for item in items:
+            slot = self._desk.reserve(item.queue)
+            if slot is not None:
+                self.grant(item.workflow_id, item.step, slot)
+            else:
+                self._announce(item)  # somebody was quicker with the slot: back into its place
+        for queue in {item.queue for item in items}:
+            self._desk.note_backlog(queue, 0)
+
+    def _announce(self, item: ReadyItem) -> None:
+        self._unannounced.append(item)
+        if not self._announcing:
+            self._announcing = True
+            self._supervisor.run(self._announce_all(), "announce")
+
+    async def _announce_all(self) -> None:
+        try:
+            while self._unannounced:
+                items, self._unannounced = self._unannounced, []
+                await self._coordination.announce(items)
+        except CoordinationUnavailable:
+            self._unannounced.clear()  # hints only: the sweep finds them
+        finally:
+            self._announcing = False

@@ -1,0 +1,31 @@
+"""Randomness, in one place, so that a simulation can seed it."""
+
+import os
+from collections.abc import Callable
+
+_BLOCK = 4096
+
+
+class Entropy:
+    """Tokens, ids and dice. Reads its source in blocks: a system call per token was a tenth of a grant."""
+
+    def __init__(self, source: Callable[[int], bytes] = os.urandom) -> None:
+        self._source = source
+        self._block = b""
+        self._used = 0
+
+    def bytes(self, count: int) -> bytes:
+        """`count` random bytes."""
+        if self._used + count > len(self._block):
+            self._block = self._source(max(_BLOCK, count))
+            self._used = 0
+        self._used += count
+        return self._block[self._used - count : self._used]
+
+    def hex(self, count: int) -> str:
+        """`count` random bytes as hex digits."""
+        return self.bytes(count).hex()
+
+    def dice(self) -> float:
+        """A number in [0, 1)."""
+        return int.from_bytes(self.bytes(4), "big") / 2**32

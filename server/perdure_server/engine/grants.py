@@ -1,0 +1,99 @@
+"""From a stored claim to what the worker is told: inputs, checkpoint, wakes, with refs resolved as far as a claim may carry."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from perdure_server.engine.desk import Pool
+from perdure_server.engine.values import GrantedClaim
+from perdure_server.kernel import limits
+from perdure_server.kernel.definition import INPUT, Definition
+from perdure_server.kernel.tokens import Address, encode_token, idempotency_key, wake_token
+from perdure_server.kernel.values import Payload, Wake
+from perdure_server.kernel.workflow import StepState, Workflow
+from perdure_server.ports.store import Payloads
+
+T = TypeVar("T")
+
+
+def build_claim(definition: Definition, workflow: Workflow, name: str, pool: Pool, now: int) -> GrantedClaim:
+    """The message for the claim that the step holds now. Refs are still refs."""
+    step = workflow.steps[name]
+    claim = step.claim
+    assert claim is not None, "built only for claimed steps"
+    plan = definition.by_name[name]
+    workflow_id = workflow.workflow_id
+    inputs: dict[str, Payload] = {}
+    for needed in plan.needs:
+        value = workflow.input if needed == INPUT else workflow.steps[needed].output
+        if value is not None:
+            inputs[needed] = value
+    return GrantedClaim(
+        token=encode_token(Address(workflow_id, workflow.run_id, name, claim.nonce)),
+        key=workflow.key,
+        run_id=workflow.run_id,
+        round=workflow.round,
+        fence=workflow.fence,
+        fingerprint=workflow.fingerprint,
+        plan=plan,
+        claim_no=step.claim_no,
+        attempt=step.attempt,
+        generation=step.generation,
+        pool=pool.name,
+        inputs=inputs,
+        checkpoint=step.checkpoint,
+        checkpoint_no=step.checkpoint_no if step.checkpoint_claim_no == step.claim_no else 0,
+        wakes=step.wakes,
+        lease_remaining=pool.lease_remaining(),
+        attempt_remaining=max(0, claim.deadline - now),
+        trace=workflow.trace,
+        span_id=claim.span_id,
+        labels=workflow.labels,
+        idempotency_key=idempotency_key(workflow.run_id, name, step.generation),
+        wake_token=wake_token(workflow_id, workflow.run_id, name),
+        begin_after_renewed=plan.retry.max_attempts == 1 and not claim.acknowledged,
+        cancel_requested=step.state is StepState.CANCELLING,
+        last_failure=step.failure,
+    )
+
+
+def has_refs(claim: GrantedClaim) -> bool:
+    """Whether something in it lives in a document of its own."""
+    if claim.checkpoint is not None and claim.checkpoint.ref is not None:
+        return True
+    if any(value.ref is not None for value in claim.inputs.values()):
+        return True
+    return any(wake.payload is not None and wake.payload.ref is not None for wake in claim.wakes)
+
+
+async def resolve_claim(payloads: Payloads, claim: GrantedClaim) -> GrantedClaim:
+    """The claim with refs replaced by values, up to limits.CLAIM_INLINE in all; what is beyond travels as refs. Raises StoreUnavailable."""
+    wanted = [claim.checkpoint, *claim.inputs.values(), *(wake.payload for wake in claim.wakes)]
+    found = await fetch(payloads, claim.run_id, [value for value in wanted if value is not None], limits.CLAIM_INLINE)
+    return replace(
+        claim,
+        checkpoint=inline(claim.checkpoint, found),
+        inputs={name: inline(value, found) for name, value in claim.inputs.items()},
+        wakes=tuple(Wake(wake.condition, wake.signal_id, inline(wake.payload, found)) for wake in claim.wakes),
+    )
+
+
+async def fetch(payloads: Payloads, run_id: str, values: list[Payload], budget: int) -> Mapping[str, Payload]:
+    """The spilled ones among `values`, smallest first, as long as all inline bytes together stay within `budget`."""
+    refs = sorted({(value.ref.size, value.ref.payload_id) for value in values if value.ref is not None})
+    left = budget - sum(value.inline_size for value in values if value.ref is None)
+    ids: list[str] = []
+    for size, payload_id in refs:
+        left -= size
+        if left < 0:
+            break
+        ids.append(payload_id)
+    return await payloads.get(run_id, ids) if ids else {}
+
+
+def inline(value: Payload | T, found: Mapping[str, Payload]) -> Payload | T:
+    """The value itself, or what its ref stands for if that was fetched."""
+    if isinstance(value, Payload) and value.ref is not None:
+        return found.get(value.ref.payload_id, value)
+    return value

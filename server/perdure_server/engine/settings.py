@@ -1,0 +1,21 @@
+"""What the engine is told once, at its start."""
+
+from msgspec import Struct
+
+from perdure_server.kernel import limits
+
+
+class EngineSettings(Struct, frozen=True):
+    """Durations in ms. `server_id` is random per process; it never names a host."""
+
+    server_id: str
+    session_lease: int = limits.SESSION_LEASE
+    sweep_interval: int = limits.SWEEP_INTERVAL
+    drain_grace: int = 10 * limits.SECOND
+    cache_size: int = 20_000
+    register_from_hello: bool = False  # `perdure dev`: a hello may activate the definitions that it offers
+
+    @property
+    def renew_interval(self) -> int:
+        """How often a worker renews its session."""
+        return self.session_lease // limits.RENEWALS_PER_LEASE
