@@ -17,6 +17,7 @@ from google.protobuf.descriptor_pb2 import (
 
 from perdure.testing.v1 import test_service_pb2
 from perdure.v1 import admin_service_pb2, claim_pb2, errors_pb2, payload_pb2, worker_service_pb2, workflow_service_pb2
+from perdure_server.kernel import limits
 
 PROTO_DIRECTORY = Path(__file__).parents[2] / "proto"
 
@@ -56,6 +57,25 @@ OTHER_DEVICES = {
     "ImportWorkflow": "request_id of its options",
 }
 READS = ("Get", "List", "Count", "Watch", "Explain", "Fetch", "Wait", "Test", "Export")
+
+# Bounds that a comment tells in figures, which must be those that the server enforces.
+TOLD_BOUNDS = {
+    "Definition.steps": limits.STEPS,
+    "SignalCondition.count": limits.SIGNAL_COUNT,
+    "Wait.any_of": limits.WAIT_CONDITIONS,
+    "WorkflowRef.business_key": limits.KEY_LENGTH,
+    "Failure.type": limits.FAILURE_TYPE_LENGTH,
+    "SignalRequest.signal_id": limits.ID_LENGTH,
+    "StartWorkflowRequest.request_id": limits.ID_LENGTH,
+    "StartWorkflowRequest.labels": limits.LABELS,
+    "StartWorkflowsRequest.requests": limits.STARTS_PER_CALL,
+    "ListWorkflowsRequest.page_size": limits.PAGE_SIZE,
+    "Hello.pools": limits.POOLS,
+    "Credit.count": limits.CREDIT,
+    "PollClaimsRequest.pools": limits.POOLS,
+    "PollClaimsRequest.max_claims": limits.POLL_CLAIMS_MAX,
+    "HeartbeatRequest.frames": limits.FRAMES_PER_CALL,
+}
 
 # FileDescriptorProto, DescriptorProto, EnumDescriptorProto and ServiceDescriptorProto field numbers, as source paths use them.
 FILE_MESSAGES, FILE_ENUMS, FILE_SERVICES = 4, 5, 6
@@ -201,6 +221,14 @@ def test_every_element_has_a_comment(protos: list[FileDescriptorProto]) -> None:
         told = {tuple(place.path) for place in file.source_code_info.location if place.leading_comments.strip()}
         silent += [f"{file.name}: {name}" for path, name in elements(file) if path not in told]
     assert silent == []
+
+
+def test_bounds_in_comments_are_those_enforced(protos: list[FileDescriptorProto]) -> None:
+    told = {}
+    for file in protos:
+        comments = {tuple(place.path): place.leading_comments for place in file.source_code_info.location}
+        told.update({name: comments.get(path, "") for path, name in elements(file)})
+    assert {name: told[name] for name, bound in TOLD_BOUNDS.items() if f"{bound:,}" not in told[name]} == {}
 
 
 def test_enums_begin_unspecified_and_values_carry_the_prefix(protos: list[FileDescriptorProto]) -> None:

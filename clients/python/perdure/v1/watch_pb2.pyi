@@ -92,7 +92,8 @@ Global___WatchEvent: _TypeAlias = WatchEvent  # noqa: Y015
 @_typing.final
 class StateChange(_message.Message):
     """One change of state; enough to keep a copy of the workflow's StepViews up to date.
-    Fields that the change does not touch are left unset. Delivered in order of `seq`.
+    Fields that the change does not touch are left unset. Delivered in order of `seq`. Phases are not in it: they depend on
+    queues, workers and resources too, and are told by snapshots and GetWorkflow.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -121,6 +122,7 @@ class StateChange(_message.Message):
     MAP_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
     ACTOR_REASON_FIELD_NUMBER: _builtins.int
+    CONDITION_FIELD_NUMBER: _builtins.int
     seq: _builtins.int
     """Position in the order of the round's changes, from 1, without holes."""
     reason: _builtins.str
@@ -157,6 +159,8 @@ class StateChange(_message.Message):
     """Person or service that caused it. Empty: the system itself."""
     actor_reason: _builtins.str
     """That one's words. Empty: none."""
+    condition: _builtins.str
+    """Name of the condition that ended the step's wait. Empty: none did."""
     @_builtins.property
     def change_time(self) -> _timestamp_pb2.Timestamp:
         """Store time of the change."""
@@ -171,7 +175,7 @@ class StateChange(_message.Message):
 
     @_builtins.property
     def wait(self) -> _wait_pb2.Wait:
-        """What the step now waits for. Absent: unchanged, or it does not wait."""
+        """What the step now waits for, as in StepView. Absent: unchanged, or it does not wait."""
 
     @_builtins.property
     def output(self) -> _payload_pb2.Payload:
@@ -212,10 +216,11 @@ class StateChange(_message.Message):
         map: _workflow_pb2.MapProgress | None = ...,
         actor: _builtins.str = ...,
         actor_reason: _builtins.str = ...,
+        condition: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_last_frame_seq", b"_last_frame_seq", "_paused", b"_paused", "change_time", b"change_time", "failure", b"failure", "last_frame_seq", b"last_frame_seq", "map", b"map", "next_time", b"next_time", "output", b"output", "paused", b"paused", "wait", b"wait"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_frame_seq", b"_last_frame_seq", "_paused", b"_paused", "actor", b"actor", "actor_reason", b"actor_reason", "attempt", b"attempt", "change_time", b"change_time", "chosen_branches", b"chosen_branches", "claim_no", b"claim_no", "failure", b"failure", "fence", b"fence", "generation", b"generation", "last_frame_seq", b"last_frame_seq", "map", b"map", "next_time", b"next_time", "output", b"output", "paused", b"paused", "reason", b"reason", "round", b"round", "seq", b"seq", "signal_id", b"signal_id", "signal_name", b"signal_name", "step", b"step", "step_state", b"step_state", "wait", b"wait", "worker_id", b"worker_id", "workflow_state", b"workflow_state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_frame_seq", b"_last_frame_seq", "_paused", b"_paused", "actor", b"actor", "actor_reason", b"actor_reason", "attempt", b"attempt", "change_time", b"change_time", "chosen_branches", b"chosen_branches", "claim_no", b"claim_no", "condition", b"condition", "failure", b"failure", "fence", b"fence", "generation", b"generation", "last_frame_seq", b"last_frame_seq", "map", b"map", "next_time", b"next_time", "output", b"output", "paused", b"paused", "reason", b"reason", "round", b"round", "seq", b"seq", "signal_id", b"signal_id", "signal_name", b"signal_name", "step", b"step", "step_state", b"step_state", "wait", b"wait", "worker_id", b"worker_id", "workflow_state", b"workflow_state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__last_frame_seq: _TypeAlias = _typing.Literal["last_frame_seq"]  # noqa: Y015
     _WhichOneofArgType__last_frame_seq: _TypeAlias = _typing.Literal["_last_frame_seq", b"_last_frame_seq"]  # noqa: Y015

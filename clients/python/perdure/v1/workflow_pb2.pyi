@@ -291,6 +291,7 @@ class Workflow(_message.Message):
     TRACEPARENT_FIELD_NUMBER: _builtins.int
     POLICY_REVISION_FIELD_NUMBER: _builtins.int
     SCHEDULE_ID_FIELD_NUMBER: _builtins.int
+    LAST_CHANGE_SEQ_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """Random id of this round's run."""
     fence: _builtins.int
@@ -321,6 +322,8 @@ class Workflow(_message.Message):
     """Revision of the policies that it runs by."""
     schedule_id: _builtins.str
     """Schedule that started it. Empty: none."""
+    last_change_seq: _builtins.int
+    """`seq` of the last StateChange that this view holds."""
     @_builtins.property
     def workflow(self) -> Global___WorkflowRef:
         """Its name, with the round."""
@@ -429,10 +432,11 @@ class Workflow(_message.Message):
         traceparent: _builtins.str = ...,
         policy_revision: _builtins.int = ...,
         schedule_id: _builtins.str = ...,
+        last_change_seq: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["cancel", b"cancel", "end_time", b"end_time", "expire_time", b"expire_time", "failure", b"failure", "input", b"input", "next_time", b"next_time", "output", b"output", "parent", b"parent", "pause", b"pause", "phase_since_time", b"phase_since_time", "start_at", b"start_at", "start_time", b"start_time", "totals", b"totals", "update_time", b"update_time", "workflow", b"workflow"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived", b"archived", "cancel", b"cancel", "definition_fingerprint", b"definition_fingerprint", "definition_version", b"definition_version", "end_time", b"end_time", "etag", b"etag", "expire_time", b"expire_time", "failed_step", b"failed_step", "failure", b"failure", "fairness_key", b"fairness_key", "fence", b"fence", "input", b"input", "labels", b"labels", "next_time", b"next_time", "output", b"output", "parent", b"parent", "pause", b"pause", "pending_signals", b"pending_signals", "phase", b"phase", "phase_reason", b"phase_reason", "phase_since_time", b"phase_since_time", "policy_revision", b"policy_revision", "priority", b"priority", "run_id", b"run_id", "schedule_id", b"schedule_id", "start_at", b"start_at", "start_time", b"start_time", "state", b"state", "steps", b"steps", "totals", b"totals", "traceparent", b"traceparent", "update_time", b"update_time", "workflow", b"workflow"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived", b"archived", "cancel", b"cancel", "definition_fingerprint", b"definition_fingerprint", "definition_version", b"definition_version", "end_time", b"end_time", "etag", b"etag", "expire_time", b"expire_time", "failed_step", b"failed_step", "failure", b"failure", "fairness_key", b"fairness_key", "fence", b"fence", "input", b"input", "labels", b"labels", "last_change_seq", b"last_change_seq", "next_time", b"next_time", "output", b"output", "parent", b"parent", "pause", b"pause", "pending_signals", b"pending_signals", "phase", b"phase", "phase_reason", b"phase_reason", "phase_since_time", b"phase_since_time", "policy_revision", b"policy_revision", "priority", b"priority", "run_id", b"run_id", "schedule_id", b"schedule_id", "start_at", b"start_at", "start_time", b"start_time", "state", b"state", "steps", b"steps", "totals", b"totals", "traceparent", b"traceparent", "update_time", b"update_time", "workflow", b"workflow"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -627,7 +631,7 @@ class StepView(_message.Message):
 
     @_builtins.property
     def wait(self) -> _wait_pb2.Wait:
-        """What it waits for while WAITING, as it was asked."""
+        """What it waits for while WAITING; `after` is told as the `at_time` that it became. Absent: it does not wait."""
 
     @_builtins.property
     def wakes(self) -> _containers.RepeatedCompositeFieldContainer[_wait_pb2.Wake]:
