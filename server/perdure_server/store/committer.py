@@ -1,0 +1,339 @@
+"""Group commit: writes that wait while batches are in flight go out together.
+
+At most two batches are in flight. A batch holds one write per `_id`, and never one whose `_id` is in the other batch, so a write that
+depends on another goes out after its acknowledgement. Every caller is answered for its own write alone, and a caller that is cancelled
+leaves its write where it is.
+
+Two roads. A: the `bulkWrite` command of MongoDB 8 tells the result of each operation. B (MongoDB 6 and 7): `insert` tells it too, `update`
+tells only how many matched, so a short count is settled by one read of the batch. For that every write leaves a fresh `write_id` in the
+document: the stored one equal to ours proves that we wrote; the revision that we would have written under another `write_id` proves that
+somebody else did. What neither proves is settled by the count, or is unknown.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections import deque
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, Protocol
+
+from bson.raw_bson import RawBSONDocument
+
+from perdure_server.kernel.workflow import Workflow
+from perdure_server.ports.errors import DocumentTooLarge, StoreError, StoreUnavailable
+from perdure_server.store import documents
+from perdure_server.store.driver import DUPLICATE_KEY, MAJORITY, encoded, is_unavailable
+
+log = logging.getLogger(__name__)
+
+IN_FLIGHT: Final = 2
+BATCH_WRITES: Final = 500
+BATCH_BYTES: Final = 12 * 1024 * 1024  # below the 16 MiB of a command on every version
+DOCUMENT_BYTES: Final = 16 * 1024 * 1024
+
+_TOO_LARGE: Final = frozenset({10334, 17419, 17420, 17280})
+_BAD_VALUE: Final = 2  # an insert that is too large has only this code and a text
+
+Document = dict[str, Any]
+
+
+class Road(Enum):
+    """How results of a batch are told apart."""
+
+    BULK_WRITE = "bulkWrite"
+    INSERT_AND_UPDATE = "insert and update"
+
+
+class Sender(Protocol):
+    """What the committer needs of a connection; raises StoreUnavailable and StoreError."""
+
+    database: str
+
+    async def command(self, command: Document) -> Document:
+        """Sends a command to the database."""
+
+    async def admin_command(self, command: Document) -> Document:
+        """Sends a command to the admin database."""
+
+
+class _Write:
+    """One conditional write that waits for its answer. `old` None inserts."""
+
+    __slots__ = ("body", "identity", "new", "old", "result", "size", "write_id")
+
+    def __init__(self, old: Workflow | None, new: Workflow, write_id: int, result: asyncio.Future[bool]) -> None:
+        self.old = old
+        self.new = new
+        self.write_id = write_id
+        self.result = result
+        self.identity = new.workflow_id
+        if old is None:
+            document = documents.encode(new)
+            document[documents.WRITE_ID] = write_id
+            self.body: RawBSONDocument = encoded(document)
+        else:
+            update = documents.encode_change(old, new)
+            update.set[documents.WRITE_ID] = write_id
+            self.body = encoded(update.operators())
+        self.size = len(self.body.raw)
+        if self.size > DOCUMENT_BYTES:
+            raise DocumentTooLarge(f"the write alone has {self.size} bytes")
+
+    def condition(self) -> Document:
+        """What the stored document must still be."""
+        base = self.old or self.new
+        return {"_id": self.identity, "run_id": base.run_id, "revision": base.revision}
+
+    def answer(self, outcome: bool | StoreError) -> None:
+        """Tells the caller, unless it has gone."""
+        if self.result.done():
+            return
+        if isinstance(outcome, bool):
+            self.result.set_result(outcome)
+        else:
+            self.result.set_exception(outcome)
+
+
+Outcome = bool | StoreError | None  # None: not told by the reply
+
+
+class Committer:
+    """Owns the writes of the `workflows` collection. `commit` may be called by any task of the loop; `close` ends it."""
+
+    def __init__(self, sender: Sender, collection: str, road: Road) -> None:
+        self.road = road
+        self.batches = 0
+        self.writes = 0
+        self.reads_to_settle = 0
+        self._sender = sender
+        self._collection = collection
+        self._waiting: deque[_Write] = deque()
+        self._busy: set[bytes] = set()  # ids in flight
+        self._in_flight: set[asyncio.Task[None]] = set()
+        self._pump_is_due = False
+        self._closed = False
+        self._last_write_id = secrets.randbits(62)
+
+    async def commit(self, old: Workflow | None, new: Workflow) -> bool:
+        """As the port says."""
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
+        self._last_write_id = (self._last_write_id + 1) & 0x7FFF_FFFF_FFFF_FFFF
+        result: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Write(old, new, self._last_write_id, result))
+        self._pump_soon()
+        return await result
+
+    async def close(self) -> None:
+        """Refuses new commits and waits for those that were accepted."""
+        self._closed = True
+        while self._waiting or self._in_flight:
+            self._pump()
+            await asyncio.wait(set(self._in_flight), return_when=asyncio.FIRST_COMPLETED)
+
+    def _pump_soon(self) -> None:
+        # At the end of this round of the loop: what wakes together is sent together.
+        if not self._pump_is_due and len(self._in_flight) < IN_FLIGHT:
+            self._pump_is_due = True
+            asyncio.get_running_loop().call_soon(self._pump)
+
+    def _pump(self) -> None:
+        self._pump_is_due = False
+        loop = asyncio.get_running_loop()
+        while len(self._in_flight) < IN_FLIGHT:
+            batch = self._take()
+            if not batch:
+                return
+            # Not the engine's tasks: a batch outlives every caller, and `close` waits for it.
+            task = loop.create_task(self._run(batch), name="commit batch")
+            self._in_flight.add(task)
+            task.add_done_callback(self._landed)
+
+    def _landed(self, task: asyncio.Task[None]) -> None:
+        self._in_flight.discard(task)
+        if self._waiting:
+            self._pump_soon()
+
+    def _take(self) -> list[_Write]:
+        batch: list[_Write] = []
+        left: list[_Write] = []
+        size = 0
+        while self._waiting and len(batch) < BATCH_WRITES:
+            write = self._waiting.popleft()
+            if write.identity in self._busy:
+                left.append(write)
+                continue
+            if batch and size + write.size > BATCH_BYTES:
+                left.append(write)
+                break
+            size += write.size
+            batch.append(write)
+            self._busy.add(write.identity)
+        self._waiting.extendleft(reversed(left))
+        return batch
+
+    async def _run(self, batch: list[_Write]) -> None:
+        self.batches += 1
+        self.writes += len(batch)
+        try:
+            await self._send(batch)
+        finally:
+            for write in batch:
+                self._busy.discard(write.identity)
+                write.answer(StoreUnavailable("the batch was broken off"))
+
+    async def _send(self, batch: Sequence[_Write], again: bool = False) -> None:
+        try:
+            outcomes = await (self._bulk_write(batch) if self.road is Road.BULK_WRITE else self._insert_and_update(batch))
+        except StoreUnavailable as error:
+            _answer_all(batch, error)
+            return
+        except StoreError as error:
+            if len(batch) == 1:
+                _answer_all(batch, error)
+                return
+            # One write spoiled the command for its neighbours: each goes alone.
+            for write in batch:
+                await self._send([write], again=True)
+            return
+        if again:
+            # The refused command may have stored it: then the condition fails now for our own write.
+            outcomes = [None if outcome is False else outcome for outcome in outcomes]
+        if None in outcomes:
+            await self._settle(batch, outcomes)
+        for write, outcome in zip(batch, outcomes, strict=True):
+            write.answer(StoreUnavailable("the result could not be told") if outcome is None else outcome)
+
+    async def _bulk_write(self, batch: Sequence[_Write]) -> list[Outcome]:
+        operations: list[Document] = [
+            {"insert": 0, "document": write.body}
+            if write.old is None
+            else {"update": 0, "filter": write.condition(), "updateMods": write.body, "multi": False}
+            for write in batch
+        ]
+        reply = await self._sender.admin_command(
+            {
+                "bulkWrite": 1,
+                "ops": operations,
+                "nsInfo": [{"ns": f"{self._sender.database}.{self._collection}"}],
+                "ordered": False,
+                "errorsOnly": False,
+                "writeConcern": MAJORITY,
+            }
+        )
+        outcomes: list[Outcome] = [None] * len(batch)
+        for result in reply["cursor"]["firstBatch"]:
+            index = result["idx"]
+            outcomes[index] = result["n"] == 1 if result["ok"] else _outcome_of_error(batch[index], result)
+        _distrust_if_not_replicated(reply, outcomes)
+        return outcomes
+
+    async def _insert_and_update(self, batch: Sequence[_Write]) -> list[Outcome]:
+        inserts = [write for write in batch if write.old is None]
+        updates = [write for write in batch if write.old is not None]
+        found: dict[bytes, Outcome] = {}
+        answers = await asyncio.gather(self._insert(inserts, found), self._update(updates, found), return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException) and (not isinstance(answer, StoreUnavailable) or not found):
+                raise answer
+        # One command may have failed while the other was answered: its writes stay unknown.
+        return [found.get(write.identity, StoreUnavailable("the result is unknown")) for write in batch]
+
+    async def _insert(self, batch: Sequence[_Write], found: dict[bytes, Outcome]) -> None:
+        if not batch:
+            return
+        reply = await self._sender.command(
+            {"insert": self._collection, "documents": [write.body for write in batch], "ordered": False, "writeConcern": MAJORITY}
+        )
+        outcomes: list[Outcome] = [True] * len(batch)
+        for error in reply.get("writeErrors", ()):
+            outcomes[error["index"]] = _outcome_of_error(batch[error["index"]], error)
+        _distrust_if_not_replicated(reply, outcomes)
+        found.update(zip((write.identity for write in batch), outcomes, strict=True))
+
+    async def _update(self, batch: Sequence[_Write], found: dict[bytes, Outcome]) -> None:
+        if not batch:
+            return
+        updates = [{"q": write.condition(), "u": write.body, "multi": False} for write in batch]
+        reply = await self._sender.command({"update": self._collection, "updates": updates, "ordered": False, "writeConcern": MAJORITY})
+        outcomes: list[Outcome] = [None] * len(batch)
+        for error in reply.get("writeErrors", ()):
+            outcomes[error["index"]] = _outcome_of_error(batch[error["index"]], error)
+        open_count = outcomes.count(None)
+        if reply["n"] in {0, open_count}:
+            outcomes = [reply["n"] == open_count if outcome is None else outcome for outcome in outcomes]
+        elif None in outcomes:
+            await self._settle(batch, outcomes, reply["n"])
+        _distrust_if_not_replicated(reply, outcomes)
+        found.update(zip((write.identity for write in batch), outcomes, strict=True))
+
+    async def _settle(self, batch: Sequence[_Write], outcomes: list[Outcome], matched: int | None = None) -> None:
+        """Fills in, from one read, what the reply did not tell. `matched` is how many of the open ones the reply counted, if it did.
+
+        The command was acknowledged by the majority, and so was everything before it: a local read shows nothing that could be lost.
+        """
+        open_writes = {index: batch[index] for index, outcome in enumerate(outcomes) if outcome is None}
+        self.reads_to_settle += 1
+        reply = await self._sender.command(
+            {
+                "find": self._collection,
+                "filter": {"_id": {"$in": [write.identity for write in open_writes.values()]}},
+                "projection": {"run_id": 1, "revision": 1, documents.WRITE_ID: 1},
+                "batchSize": len(open_writes),
+                "singleBatch": True,
+                "readConcern": {"level": "local"},
+            }
+        )
+        stored = {document["_id"]: document for document in reply["cursor"]["firstBatch"]}
+        for index, write in open_writes.items():
+            outcomes[index] = _proof(write, stored.get(write.identity))
+        if matched is None:
+            return
+        left = [index for index in open_writes if outcomes[index] is None]
+        missing = matched - sum(outcomes[index] is True for index in open_writes)
+        if left and missing in {0, len(left)}:
+            for index in left:
+                outcomes[index] = missing > 0
+
+
+def _proof(write: _Write, stored: Mapping[str, Any] | None) -> bool | None:
+    """What the stored document proves about a write whose command was carried out; None = nothing."""
+    if stored is None:
+        return None
+    if stored.get(documents.WRITE_ID) == write.write_id:
+        return True
+    if write.old is None:
+        # Only this start made this run_id.
+        return True if stored["run_id"] == write.new.run_id else None
+    if stored["run_id"] == write.old.run_id == write.new.run_id and stored["revision"] <= write.new.revision:
+        return False
+    return None
+
+
+def _outcome_of_error(write: _Write, error: Mapping[str, Any]) -> Outcome:
+    code = error["code"]
+    if code == DUPLICATE_KEY and write.old is None:
+        return False
+    if code in _TOO_LARGE or (code == _BAD_VALUE and "too large" in error.get("errmsg", "")):
+        return DocumentTooLarge(f"the store refused the document (code {code})")
+    if is_unavailable(code):
+        return StoreUnavailable(f"the store could not do it now (code {code})")
+    return StoreError(f"the store refused the write (code {code})")
+
+
+def _distrust_if_not_replicated(reply: Mapping[str, Any], outcomes: list[Outcome]) -> None:
+    """A write concern error means that what the primary did may still be lost: neither True nor False is known."""
+    error = reply.get("writeConcernError")
+    if error is None:
+        return
+    for index, outcome in enumerate(outcomes):
+        if not isinstance(outcome, DocumentTooLarge):
+            outcomes[index] = StoreUnavailable(f"the majority did not confirm in time (code {error.get('code')})")
+
+
+def _answer_all(batch: Sequence[_Write], error: StoreError) -> None:
+    for write in batch:
+        own = StoreUnavailable(str(error)) if isinstance(error, StoreUnavailable) else StoreError(str(error))
+        own.__cause__ = error
+        write.answer(own)

@@ -1,0 +1,167 @@
+"""The `definitions` and `active_definitions` collections.
+
+`_id` = 16 bytes of a digest over the length-prefixed identity, whose parts are stored and compared, too.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import to_builtins
+
+from perdure_server.kernel.definition import Definition, StepKind
+from perdure_server.ports.errors import CorruptDocument, StoreError, StoreUnavailable
+from perdure_server.ports.store import ActiveDefinition
+from perdure_server.store.driver import MAJORITY, READ_TIMEOUT_MS, Connection
+from perdure_server.store.replies import confirmed, is_duplicate
+
+DEFINITIONS: Final = "definitions"
+ACTIVE: Final = "active_definitions"
+RACES: Final = 20  # every lost race means that somebody else got on; more in a row is a fault
+LISTED: Final = 10_000
+
+Document = dict[str, Any]
+
+
+def identity(*parts: str) -> bytes:
+    """16 bytes that stand for the parts in this order; no two lists of parts run together."""
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode()
+        digest.update(len(encoded).to_bytes(4, "big"))
+        digest.update(encoded)
+    return digest.digest()[:16]
+
+
+def encode_definition(definition: Definition) -> Document:
+    """The document of a definition: what it is found by, and the plan. Step kinds are names."""
+    plan: Document = to_builtins(definition)
+    for step in plan["steps"]:
+        if "kind" in step:
+            step["kind"] = StepKind(step["kind"]).name
+    return {
+        "_id": identity(definition.namespace, definition.workflow_type, definition.fingerprint),
+        "namespace": definition.namespace,
+        "workflow_type": definition.workflow_type,
+        "fingerprint": definition.fingerprint,
+        "policy_revision": definition.policy_revision,
+        "plan": plan,
+    }
+
+
+def decode_definition(document: Document) -> Definition:
+    """The plan in a stored document. Raises CorruptDocument."""
+    try:
+        plan = document["plan"]
+        for step in plan["steps"]:
+            if "kind" in step:
+                step["kind"] = StepKind[step["kind"]]
+        definition = msgspec.convert(plan, Definition)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptDocument("a stored definition does not decode") from error
+    if identity(definition.namespace, definition.workflow_type, definition.fingerprint) != document["_id"]:
+        raise CorruptDocument("the identity in a stored definition is not that of its _id")
+    return definition
+
+
+def with_policy_revision(definition: Definition, policy_revision: int) -> Definition:
+    """The same plan under another policy revision."""
+    return msgspec.structs.replace(definition, policy_revision=policy_revision)
+
+
+class MongoDefinitions:
+    """The port's Definitions on MongoDB."""
+
+    def __init__(self, connection: Connection, linearizable: str) -> None:
+        self._connection = connection
+        self._linearizable = linearizable
+
+    async def put(self, definition: Definition) -> Definition:
+        """As the port says."""
+        for _ in range(RACES):
+            stored = await self.get(definition.namespace, definition.workflow_type, definition.fingerprint)
+            if stored is None:
+                offered = with_policy_revision(definition, 1)
+                registered = (await self._connection.admin_command({"hello": 1}))["localTime"]
+                if await self._insert(DEFINITIONS, {**encode_definition(offered), "registered": registered}):
+                    return offered
+                continue
+            if with_policy_revision(definition, stored.policy_revision) == stored:
+                return stored
+            offered = with_policy_revision(definition, stored.policy_revision + 1)
+            document = encode_definition(offered)
+            changes = {"plan": document["plan"], "policy_revision": offered.policy_revision}
+            if await self._set(DEFINITIONS, {"_id": document["_id"], "policy_revision": stored.policy_revision}, changes):
+                return offered
+        raise StoreUnavailable("the definition is being registered by too many at once")
+
+    async def get(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition | None:
+        """As the port says."""
+        found = await self._find(DEFINITIONS, {"_id": identity(namespace, workflow_type, fingerprint)}, level=self._linearizable)
+        return decode_definition(found[0]) if found else None
+
+    async def versions(self, namespace: str, workflow_type: str) -> Sequence[Definition]:
+        """As the port says."""
+        condition = {"namespace": namespace, "workflow_type": workflow_type}
+        found = await self._find(DEFINITIONS, condition, {"registered": -1, "_id": -1})
+        return [decode_definition(document) for document in found]
+
+    async def active(self, namespace: str, workflow_type: str) -> ActiveDefinition | None:
+        """As the port says."""
+        found = await self._find(ACTIVE, {"_id": identity(namespace, workflow_type)}, level=self._linearizable)
+        return _decode_active(found[0]) if found else None
+
+    async def activate(self, namespace: str, workflow_type: str, fingerprint: str, only_if_none: bool) -> ActiveDefinition:
+        """As the port says."""
+        for _ in range(RACES):
+            stored = await self.active(namespace, workflow_type)
+            if stored is None:
+                wanted = ActiveDefinition(namespace, workflow_type, fingerprint, 1)
+                if await self._insert(ACTIVE, {"_id": identity(namespace, workflow_type), **to_builtins(wanted)}):
+                    return wanted
+                continue
+            if only_if_none or stored.fingerprint == fingerprint:
+                return stored
+            wanted = ActiveDefinition(namespace, workflow_type, fingerprint, stored.revision + 1)
+            condition = {"_id": identity(namespace, workflow_type), "revision": stored.revision}
+            if await self._set(ACTIVE, condition, {"fingerprint": fingerprint, "revision": wanted.revision}):
+                return wanted
+        raise StoreUnavailable("the definition is being activated by too many at once")
+
+    async def _insert(self, collection: str, document: Document) -> bool:
+        try:
+            confirmed(await self._connection.command({"insert": collection, "documents": [document], "writeConcern": MAJORITY}))
+        except StoreError as error:
+            if is_duplicate(error):
+                return False
+            raise
+        return True
+
+    async def _set(self, collection: str, condition: Document, changes: Document) -> bool:
+        update = {"q": condition, "u": {"$set": changes}, "multi": False}
+        return confirmed(await self._connection.command({"update": collection, "updates": [update], "writeConcern": MAJORITY})) == 1
+
+    async def _find(self, collection: str, condition: Document, sort: Document | None = None, level: str = "local") -> list[Document]:
+        command: Document = {
+            "find": collection,
+            "filter": condition,
+            "limit": LISTED,
+            "batchSize": LISTED,
+            "singleBatch": True,
+            "readConcern": {"level": level},
+            "maxTimeMS": READ_TIMEOUT_MS,
+        }
+        if sort is not None:
+            command["sort"] = sort
+        found: list[Document] = (await self._connection.read(command))["cursor"]["firstBatch"]
+        return found
+
+    async def list(self, namespace: str) -> Sequence[ActiveDefinition]:
+        """As the port says."""
+        found = await self._find(ACTIVE, {"namespace": namespace}, {"workflow_type": 1})
+        return [_decode_active(document) for document in found]
+
+
+def _decode_active(document: Document) -> ActiveDefinition:
+    return ActiveDefinition(document["namespace"], document["workflow_type"], document["fingerprint"], document["revision"])

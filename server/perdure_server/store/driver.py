@@ -1,0 +1,175 @@
+"""The one module that imports a MongoDB driver: Motor, or PyMongo's asyncio API. Everything else sends commands through `Connection`.
+
+Only `database.command` is used, which both drivers share and which takes read and write concerns from the command alone: what the URI says
+about them has no effect. Timeouts, retries and the primary are pinned here for the same reason (cases C66).
+"""
+
+import inspect
+import logging
+from collections.abc import Awaitable, Mapping, MutableMapping
+from typing import Any, Final, Literal, Protocol
+
+import bson
+from bson.codec_options import CodecOptions
+from bson.raw_bson import RawBSONDocument
+from motor.motor_asyncio import AsyncIOMotorClient
+from pymongo import AsyncMongoClient
+from pymongo.errors import (
+    ConfigurationError,
+    ConnectionFailure,
+    ExecutionTimeout,
+    InvalidURI,
+    NotPrimaryError,
+    OperationFailure,
+    PyMongoError,
+    WaitQueueTimeoutError,
+)
+from pymongo.uri_parser import parse_uri
+
+from perdure_server.ports.errors import StoreError, StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+Driver = Literal["motor", "pymongo"]
+Document = dict[str, Any]
+
+WRITE_TIMEOUT_MS: Final = 5_000  # for majority and journal; the socket waits longer, so that the server's own answer comes first
+READ_TIMEOUT_MS: Final = 5_000
+SOCKET_TIMEOUT_MS: Final = 8_000
+CONNECT_TIMEOUT_MS: Final = 3_000
+SELECTION_TIMEOUT_MS: Final = 5_000
+POOL_SIZE: Final = 32
+
+MAJORITY: Final[Mapping[str, Any]] = {"w": "majority", "j": True, "wtimeout": WRITE_TIMEOUT_MS}
+
+_PINNED: Final[Mapping[str, Any]] = {
+    "appname": "perdure",
+    "w": "majority",
+    "journal": True,
+    "wTimeoutMS": WRITE_TIMEOUT_MS,
+    "readPreference": "primary",
+    "readConcernLevel": "local",
+    "retryWrites": False,
+    "retryReads": False,
+    "timeoutMS": None,
+    "socketTimeoutMS": SOCKET_TIMEOUT_MS,
+    "connectTimeoutMS": CONNECT_TIMEOUT_MS,
+    "serverSelectionTimeoutMS": SELECTION_TIMEOUT_MS,
+    "waitQueueTimeoutMS": SELECTION_TIMEOUT_MS,
+    "maxPoolSize": POOL_SIZE,
+}
+# In the URI these contradict a promise; the rest of the pinned ones are only numbers.
+_CONTRADICTING: Final = ("w", "journal", "readpreference", "readpreferencetags", "maxstalenessseconds", "readconcernlevel", "retrywrites")
+
+# The server's word that the command may or may not have been done, or that another server must be asked: unreachable hosts, limits of
+# locks, network and time, write conflicts, shutdown, step-down, killed operations, rate limits.
+_UNAVAILABLE_CODES: Final = frozenset(
+    {6, 7, 24, 50, 64, 89, 91, 112, 134, 175, 189, 202, 237, 262, 290, 317, 384, 462, 9001, 10058, 10107, 11600, 11601, 11602, 13435, 13436}
+)
+COMMAND_NOT_FOUND: Final = 59
+DUPLICATE_KEY: Final = 11000
+_RAW: Final = CodecOptions(document_class=RawBSONDocument)
+
+
+class _Database(Protocol):
+    def command(self, command: MutableMapping[str, Any], **options: Any) -> Awaitable[Any]: ...
+
+
+class Connection:
+    """One client of one database. `command` is all that the adapters may use."""
+
+    def __init__(self, url: str, database: str, driver: Driver = "motor") -> None:
+        """Raises StoreError when the URL is not one; connects at the first command."""
+        self.database = database
+        self.driver = driver
+        options = dict(_PINNED)
+        try:
+            _warn_of_contradictions(url)
+            self._client: Any = AsyncIOMotorClient(url, **options) if driver == "motor" else AsyncMongoClient(url, **options)
+        except (InvalidURI, ConfigurationError, ValueError, TypeError) as error:
+            raise StoreError("the MongoDB URL cannot be used: it must be mongodb:// or mongodb+srv:// with valid options") from error
+        self._database: _Database = self._client[database]
+        self._admin: _Database = self._client["admin"]
+
+    async def command(self, command: Document) -> Document:
+        """Sends one command to the database and returns its reply. Raises StoreUnavailable (result unknown) or StoreError (refused)."""
+        try:
+            reply: Document = await self._database.command(command)
+        except (PyMongoError, OSError) as error:
+            raise translate(error) from error
+        return reply
+
+    async def admin_command(self, command: Document) -> Document:
+        """The same on the admin database."""
+        try:
+            reply: Document = await self._admin.command(command)
+        except (PyMongoError, OSError) as error:
+            raise translate(error) from error
+        return reply
+
+    async def read(self, command: Document) -> Document:
+        """A command that changes nothing: sent a second time when the first met a broken connection.
+
+        Raises StoreUnavailable, StoreError, and bson.errors.InvalidBSON when one of the documents does not decode.
+        """
+        try:
+            return await self.command(command)
+        except StoreUnavailable as error:
+            if not isinstance(error.__cause__, ConnectionFailure):
+                raise
+            return await self.command(command)
+
+    async def read_raw(self, command: Document) -> list[bytes]:
+        """The first batch of a cursor as undecoded documents, for finding the one that does not decode."""
+        try:
+            reply = await self._database.command(command, codec_options=_RAW)
+        except (PyMongoError, OSError) as error:
+            raise translate(error) from error
+        return [document.raw for document in reply["cursor"]["firstBatch"]]
+
+    async def close(self) -> None:
+        """Closes the connections. Does nothing the second time."""
+        closed = self._client.close()
+        if inspect.isawaitable(closed):
+            await closed
+
+
+class CommandRefusedError(StoreError):
+    """The server refused a command for good; `code` is MongoDB's."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"the store refused a command (code {code})")
+        self.code = code
+
+
+def translate(error: Exception) -> StoreError:
+    """The port's error for one of the driver's; the caller chains the original."""
+    if isinstance(error, ConnectionFailure | WaitQueueTimeoutError | ExecutionTimeout | NotPrimaryError | OSError):
+        return StoreUnavailable("the store was not reached, or did not answer in time")
+    if isinstance(error, OperationFailure):
+        if is_unavailable(error.code):
+            return StoreUnavailable(f"the store could not do it now (code {error.code})")
+        return CommandRefusedError(error.code or 0)
+    return StoreError("the driver refused a command")
+
+
+def is_unavailable(code: int | None) -> bool:
+    """Whether this code of a failed command or write leaves the result unknown."""
+    return code in _UNAVAILABLE_CODES
+
+
+def encoded(document: Mapping[str, Any]) -> RawBSONDocument:
+    """The document in its bytes, encoded once: its size is known and commands copy it. Raises StoreError if BSON cannot hold it."""
+    try:
+        return RawBSONDocument(bson.encode(document))
+    except (bson.errors.BSONError, OverflowError) as error:
+        raise StoreError("the value cannot be stored as BSON") from error
+
+
+def _warn_of_contradictions(url: str) -> None:
+    if url.startswith("mongodb+srv://"):
+        return  # parsing would ask DNS here, on the event loop; the options are overridden all the same
+    found = {name.lower() for name in parse_uri(url, warn=False)["options"]}
+    ignored = sorted(name for name in _CONTRADICTING if name in found)
+    if ignored:
+        log.warning("options of the MongoDB URL are overridden, since they would weaken what an OK means: %s", ", ".join(ignored))

@@ -1,0 +1,236 @@
+"""Payloads, sessions and definitions of the in-memory store."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from msgspec import convert, to_builtins
+from msgspec.structs import replace
+
+from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.values import Payload
+from perdure_server.ports.errors import StoreError
+from perdure_server.ports.store import ActiveDefinition, Session
+from perdure_server.store.definitions import decode_definition, encode_definition, with_policy_revision
+from perdure_server.store.payloads import payload_id_of, reference_to
+
+T = TypeVar("T")
+
+
+class Around(Protocol):
+    """Runs one operation where the store's faults can break in."""
+
+    async def __call__(self, operation: str, apply: Callable[[], T]) -> T:
+        """Applies it at one moment and returns what it returned."""
+
+
+class MemoryPayloads:
+    """The port's Payloads."""
+
+    def __init__(self, around: Around) -> None:
+        self._around = around
+        self._stored: dict[str, dict[str, Payload]] = {}
+
+    async def put(self, run_id: str, payloads: Sequence[Payload], now: int) -> Sequence[Payload]:
+        """As the port says."""
+        if any(payload.ref is not None for payload in payloads):
+            raise ValueError("a payload that is a ref is stored already")
+
+        def apply() -> list[Payload]:
+            named = [(payload_id_of(payload), payload) for payload in payloads]
+            self._stored.setdefault(run_id, {}).update(named)
+            return [reference_to(payload, payload_id) for payload_id, payload in named]
+
+        return await self._around("payloads.put", apply)
+
+    async def get(self, run_id: str, payload_ids: Sequence[str]) -> Mapping[str, Payload]:
+        """As the port says."""
+
+        def apply() -> dict[str, Payload]:
+            stored = self._stored.get(run_id, {})
+            return {payload_id: stored[payload_id] for payload_id in payload_ids if payload_id in stored}
+
+        return await self._around("payloads.get", apply)
+
+    def forget(self, run_id: str) -> None:
+        """Removes all of a run, when its workflow is removed."""
+        self._stored.pop(run_id, None)
+
+
+class MemorySessions:
+    """The port's Sessions."""
+
+    def __init__(self, around: Around) -> None:
+        self._around = around
+        self._stored: dict[str, Session] = {}
+
+    async def open(self, session: Session) -> None:
+        """As the port says."""
+
+        def apply() -> None:
+            stored = self._stored.setdefault(session.session_id, convert(to_builtins(session), Session))
+            if stored.secret != session.secret:
+                raise StoreError("the session id is taken")
+
+        await self._around("sessions.open", apply)
+
+    async def get(self, session_id: str) -> Session | None:
+        """As the port says."""
+        return await self._around("sessions.get", lambda: self._stored.get(session_id))
+
+    async def reconnect(self, session_id: str, secret: str, connection_no: int, lease_until: int) -> Session | None:
+        """As the port says."""
+
+        def apply() -> Session | None:
+            stored = self._alive(session_id)
+            if stored is None or (stored.secret, stored.connection_no) != (secret, connection_no):
+                return None
+            changed = replace(stored, connection_no=connection_no + 1, lease_until=max(stored.lease_until, lease_until))
+            return self._keep(changed)
+
+        return await self._around("sessions.reconnect", apply)
+
+    async def renew(self, session_id: str, connection_no: int, lease_until: int, held: Sequence[str]) -> bool:
+        """As the port says."""
+
+        def apply() -> bool:
+            stored = self._alive(session_id)
+            if stored is None or stored.connection_no != connection_no:
+                return False
+            kept = tuple(dict.fromkeys(nonce for nonce in held if nonce not in stored.refused))
+            self._keep(replace(stored, lease_until=max(stored.lease_until, lease_until), held=kept))
+            return True
+
+        return await self._around("sessions.renew", apply)
+
+    async def hold(self, session_id: str, nonces: Sequence[str]) -> Sequence[str]:
+        """As the port says."""
+
+        def apply() -> list[str]:
+            stored = self._alive(session_id)
+            if stored is None:
+                return []
+            added = [nonce for nonce in nonces if nonce not in stored.refused]
+            changed = self._keep(replace(stored, held=tuple(dict.fromkeys((*stored.held, *added)))))
+            return [nonce for nonce in nonces if nonce in changed.held]
+
+        return await self._around("sessions.hold", apply)
+
+    async def refuse(self, session_id: str, nonce: str) -> bool:
+        """As the port says."""
+
+        def apply() -> bool:
+            stored = self._alive(session_id)
+            if stored is None:
+                return True
+            if nonce in stored.held:
+                return False
+            self._keep(replace(stored, refused=tuple(dict.fromkeys((*stored.refused, nonce)))))
+            return True
+
+        return await self._around("sessions.refuse", apply)
+
+    async def expired(self, until: int, limit: int) -> Sequence[Session]:
+        """As the port says."""
+
+        def apply() -> list[Session]:
+            found = [session for session in self._stored.values() if not session.alive or session.lease_until <= until]
+            return sorted(found, key=lambda session: session.lease_until)[:limit]
+
+        return await self._around("sessions.expired", apply)
+
+    async def mark_dead(self, session_id: str, lease_until: int) -> Session | None:
+        """As the port says."""
+
+        def apply() -> Session | None:
+            stored = self._stored.get(session_id)
+            if stored is None or stored.lease_until != lease_until:
+                return None
+            return self._keep(replace(stored, alive=False))
+
+        return await self._around("sessions.mark_dead", apply)
+
+    async def delete(self, session_id: str) -> None:
+        """As the port says."""
+
+        def apply() -> None:
+            if session_id in self._stored and not self._stored[session_id].alive:
+                del self._stored[session_id]
+
+        await self._around("sessions.delete", apply)
+
+    def _alive(self, session_id: str) -> Session | None:
+        stored = self._stored.get(session_id)
+        return stored if stored is not None and stored.alive else None
+
+    def _keep(self, session: Session) -> Session:
+        self._stored[session.session_id] = session
+        return session
+
+    async def list(self, namespace: str, limit: int) -> Sequence[Session]:
+        """As the port says."""
+
+        def apply() -> Sequence[Session]:
+            found = (session for session in self._stored.values() if session.alive and session.namespace == namespace)
+            return sorted(found, key=lambda session: session.lease_until)[:limit]
+
+        return await self._around("sessions.list", apply)
+
+
+class MemoryDefinitions:
+    """The port's Definitions; kept as the documents that MongoDB would keep."""
+
+    def __init__(self, around: Around) -> None:
+        self._around = around
+        self._stored: dict[tuple[str, str, str], Definition] = {}
+        self._active: dict[tuple[str, str], ActiveDefinition] = {}
+
+    async def put(self, definition: Definition) -> Definition:
+        """As the port says."""
+
+        def apply() -> Definition:
+            key = (definition.namespace, definition.workflow_type, definition.fingerprint)
+            stored = self._stored.get(key)
+            if stored is not None and with_policy_revision(definition, stored.policy_revision) == stored:
+                return stored
+            offered = with_policy_revision(definition, 1 if stored is None else stored.policy_revision + 1)
+            self._stored[key] = decode_definition(encode_definition(offered))
+            return offered
+
+        return await self._around("definitions.put", apply)
+
+    async def get(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition | None:
+        """As the port says."""
+        return await self._around("definitions.get", lambda: self._stored.get((namespace, workflow_type, fingerprint)))
+
+    async def versions(self, namespace: str, workflow_type: str) -> Sequence[Definition]:
+        """As the port says."""
+
+        def apply() -> Sequence[Definition]:
+            return [found for key, found in reversed(self._stored.items()) if key[:2] == (namespace, workflow_type)]
+
+        return await self._around("definitions.versions", apply)
+
+    async def active(self, namespace: str, workflow_type: str) -> ActiveDefinition | None:
+        """As the port says."""
+        return await self._around("definitions.active", lambda: self._active.get((namespace, workflow_type)))
+
+    async def activate(self, namespace: str, workflow_type: str, fingerprint: str, only_if_none: bool) -> ActiveDefinition:
+        """As the port says."""
+
+        def apply() -> ActiveDefinition:
+            stored = self._active.get((namespace, workflow_type))
+            if stored is not None and (only_if_none or stored.fingerprint == fingerprint):
+                return stored
+            wanted = ActiveDefinition(namespace, workflow_type, fingerprint, 1 if stored is None else stored.revision + 1)
+            self._active[namespace, workflow_type] = wanted
+            return wanted
+
+        return await self._around("definitions.activate", apply)
+
+    async def list(self, namespace: str) -> Sequence[ActiveDefinition]:
+        """As the port says."""
+
+        def apply() -> Sequence[ActiveDefinition]:
+            return [found for key, found in sorted(self._active.items()) if key[0] == namespace]
+
+        return await self._around("definitions.list", apply)

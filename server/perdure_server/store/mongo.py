@@ -1,0 +1,82 @@
+"""The store on MongoDB: builds the adapters, opens and closes them."""
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from perdure_server.ports.errors import StoreError
+from perdure_server.ports.store import Definitions, Payloads, Sessions, Workflows
+from perdure_server.store.committer import Road
+from perdure_server.store.definitions import MongoDefinitions
+from perdure_server.store.driver import Connection, Driver
+from perdure_server.store.payloads import MongoPayloads
+from perdure_server.store.probe import Abilities, probe
+from perdure_server.store.schema import ensure_indexes, migrate, release_quarantined
+from perdure_server.store.sessions import MongoSessions
+from perdure_server.store.workflows import MongoWorkflows
+
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+class MongoStore:
+    """The port's Store on MongoDB 6 to 8, or on what speaks its protocol. The parts exist after `open`.
+
+    `road` forces one of the two roads of the group commit instead of the one that the probe finds.
+    """
+
+    workflows: Workflows
+    payloads: Payloads
+    sessions: Sessions
+    definitions: Definitions
+
+    def __init__(self, url: str, database: str, driver: Driver = "motor", road: Road | None = None) -> None:
+        """Raises StoreError when the URL cannot be used."""
+        self._connection = Connection(url, database, driver)
+        self._forced_road = road
+        self._abilities: Abilities | None = None
+        self._format = 0
+        self._mongo_workflows: MongoWorkflows | None = None
+
+    async def open(self) -> None:
+        """As the port says; may be called again after it failed."""
+        abilities = await probe(self._connection, self._forced_road)
+        await ensure_indexes(self._connection)
+        self._format = await migrate(self._connection)
+        await release_quarantined(self._connection)
+        self._abilities = abilities
+        self._mongo_workflows = MongoWorkflows(self._connection, abilities.road, abilities.linearizable)
+        self.workflows = self._mongo_workflows
+        self.payloads = MongoPayloads(self._connection)
+        self.sessions = MongoSessions(self._connection, abilities.linearizable)
+        self.definitions = MongoDefinitions(self._connection, abilities.linearizable)
+
+    async def close(self) -> None:
+        """As the port says."""
+        if self._mongo_workflows is not None:
+            await self._mongo_workflows.close()
+        await self._connection.close()
+
+    async def time(self) -> tuple[int, int]:
+        """As the port says."""
+        begun = time.monotonic()
+        hello = await self._connection.admin_command({"hello": 1})
+        round_trip = time.monotonic() - begun
+        return (hello["localTime"].replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND, round(round_trip * 1_000)
+
+    def description(self) -> Mapping[str, str]:
+        """As the port says."""
+        if self._abilities is None:
+            raise StoreError("the store is not open")
+        abilities = self._abilities
+        return {
+            "kind": abilities.kind,
+            "version": abilities.version,
+            "topology": abilities.topology + (" with arbiters" if abilities.arbiters else ""),
+            "durability": "majority, journal",
+            "reads": f"local from the primary; {abilities.linearizable} where an answer has no write of its own",
+            "group_commit": abilities.road.value,
+            "driver": self._connection.driver,
+            "format": str(self._format),
+        }

@@ -1,0 +1,53 @@
+"""Lists: what a query asks of stored documents, and what a row is made of."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+
+from perdure_server.kernel.workflow import Workflow
+from perdure_server.ports.store import PageKey, WorkflowQuery, WorkflowRows
+from perdure_server.store import documents
+
+log = logging.getLogger(__name__)
+
+Document = dict[str, Any]
+
+# What a row does without: steps, everything that holds a payload, and what only the rules look at.
+NOT_IN_ROWS: Final = ("steps", "packed_steps", "input", "output", "inbox", "events", "signal_ids", "request_ids", "failure.details")
+
+
+def filter_of(query: WorkflowQuery) -> Document:
+    """The filter of a query, laid out for the index {namespace, workflow_type, state, start_time, _id} and the one on labels."""
+    condition: Document = {"namespace": query.namespace}
+    if query.workflow_types:
+        condition["workflow_type"] = _one_of(query.workflow_types)
+    if query.states:
+        condition["state"] = _one_of([state.name for state in query.states])
+    if query.labels:
+        condition["labels"] = {"$all": [documents.label(key, value) for key, value in query.labels.items()]}
+    times: Document = {}
+    if query.start_from is not None:
+        times["$gte"] = query.start_from
+    if query.start_before is not None:
+        times["$lt"] = query.start_before
+    if times:
+        condition["start_time"] = times
+    return condition
+
+
+def page(found: Sequence[Document], limit: int) -> WorkflowRows:
+    """The rows of one page from at most `limit` + 1 documents; one that does not decode is left out and told in the log."""
+    rows: list[Workflow] = []
+    shown = found[:limit]
+    last = PageKey(shown[-1]["start_time"], shown[-1]["_id"]) if len(found) > limit else None
+    for document in shown:
+        workflow_id = document["_id"]
+        try:
+            rows.append(documents.decode(document))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            log.exception("workflow document %s does not decode and is not listed", workflow_id.hex())
+    return WorkflowRows(tuple(rows), last)
+
+
+def _one_of(values: Sequence[str]) -> object:
+    return values[0] if len(values) == 1 else {"$in": list(values)}

@@ -1,0 +1,137 @@
+"""The `sessions` collection: small documents, every change one atomic command."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import to_builtins
+
+from perdure_server.ports.errors import StoreError
+from perdure_server.ports.store import Session
+from perdure_server.store.driver import MAJORITY, READ_TIMEOUT_MS, Connection
+from perdure_server.store.replies import confirmed, is_duplicate, value_of
+
+SESSIONS: Final = "sessions"
+
+Document = dict[str, Any]
+
+
+def encode_session(session: Session) -> Document:
+    """Every field, so that conditions may name them; maps by caller's names become pairs."""
+    document: Document = to_builtins({name: getattr(session, name) for name in session.__struct_fields__}, builtin_types=(bytes,))
+    document["_id"] = document.pop("session_id")
+    for pool in document["pools"]:
+        pool["step_contracts"] = [[step, contract] for step, contract in pool["step_contracts"].items()]
+    return document
+
+
+def decode_session(document: Document) -> Session:
+    """The session in a stored document."""
+    document["session_id"] = document.pop("_id")
+    for pool in document["pools"]:
+        pool["step_contracts"] = dict(pool["step_contracts"])
+    return msgspec.convert(document, Session)
+
+
+class MongoSessions:
+    """The port's Sessions on MongoDB."""
+
+    def __init__(self, connection: Connection, linearizable: str) -> None:
+        self._connection = connection
+        self._linearizable = linearizable
+
+    async def open(self, session: Session) -> None:
+        """As the port says; repeated after an unknown result it finds its own."""
+        command = {"insert": SESSIONS, "documents": [encode_session(session)], "writeConcern": MAJORITY}
+        try:
+            confirmed(await self._connection.command(command))
+        except StoreError as error:
+            if not is_duplicate(error):
+                raise
+            stored = await self.get(session.session_id)
+            if stored is None or stored.secret != session.secret:
+                raise
+
+    async def get(self, session_id: str) -> Session | None:
+        """As the port says."""
+        reply = await self._connection.read(
+            {
+                "find": SESSIONS,
+                "filter": {"_id": session_id},
+                "limit": 1,
+                "singleBatch": True,
+                "readConcern": {"level": self._linearizable},
+                "maxTimeMS": READ_TIMEOUT_MS,
+            }
+        )
+        batch = reply["cursor"]["firstBatch"]
+        return decode_session(batch[0]) if batch else None
+
+    async def reconnect(self, session_id: str, secret: str, connection_no: int, lease_until: int) -> Session | None:
+        """As the port says."""
+        condition = {"_id": session_id, "secret": secret, "connection_no": connection_no, "alive": True}
+        update = {"$set": {"connection_no": connection_no + 1}, "$max": {"lease_until": lease_until}}
+        stored = await self._modify(condition, update)
+        return decode_session(stored) if stored is not None else None
+
+    async def renew(self, session_id: str, connection_no: int, lease_until: int, held: Sequence[str]) -> bool:
+        """As the port says. A renewal that arrives late never shortens the lease."""
+        changes = {
+            "lease_until": {"$max": ["$lease_until", lease_until]},
+            "held": {"$setDifference": [{"$literal": list(held)}, "$refused"]},
+        }
+        condition = {"_id": session_id, "connection_no": connection_no, "alive": True}
+        update = {"q": condition, "u": [{"$set": changes}], "multi": False}
+        return confirmed(await self._connection.command({"update": SESSIONS, "updates": [update], "writeConcern": MAJORITY})) == 1
+
+    async def hold(self, session_id: str, nonces: Sequence[str]) -> Sequence[str]:
+        """As the port says."""
+        added = {"$setDifference": [{"$literal": list(nonces)}, "$refused"]}
+        stored = await self._modify({"_id": session_id, "alive": True}, [{"$set": {"held": {"$setUnion": ["$held", added]}}}])
+        held = frozenset(stored["held"]) if stored is not None else frozenset()
+        return [nonce for nonce in nonces if nonce in held]
+
+    async def refuse(self, session_id: str, nonce: str) -> bool:
+        """As the port says: one command decides, whatever `hold` does meanwhile."""
+        literal = {"$literal": nonce}
+        refused = {"$cond": [{"$in": [literal, "$held"]}, "$refused", {"$setUnion": ["$refused", [literal]]}]}
+        stored = await self._modify({"_id": session_id, "alive": True}, [{"$set": {"refused": refused}}])
+        return stored is None or nonce not in stored["held"]
+
+    async def expired(self, until: int, limit: int) -> Sequence[Session]:
+        """As the port says."""
+        condition = {"$or": [{"alive": False}, {"alive": True, "lease_until": {"$lte": until}}]}
+        return await self._find(condition, limit)
+
+    async def mark_dead(self, session_id: str, lease_until: int) -> Session | None:
+        """As the port says; an already dead session of that lease is returned again, so that a repeated call is harmless."""
+        stored = await self._modify({"_id": session_id, "lease_until": lease_until}, {"$set": {"alive": False}})
+        return decode_session(stored) if stored is not None else None
+
+    async def delete(self, session_id: str) -> None:
+        """As the port says."""
+        command = {"delete": SESSIONS, "deletes": [{"q": {"_id": session_id, "alive": False}, "limit": 1}], "writeConcern": MAJORITY}
+        confirmed(await self._connection.command(command))
+
+    async def _modify(self, condition: Document, update: Document | list[Document]) -> Document | None:
+        command = {"findAndModify": SESSIONS, "query": condition, "update": update, "new": True, "writeConcern": MAJORITY}
+        return value_of(await self._connection.command(command))
+
+    async def _find(self, condition: Document, limit: int) -> Sequence[Session]:
+        reply = await self._connection.read(
+            {
+                "find": SESSIONS,
+                "filter": condition,
+                "sort": {"lease_until": 1},
+                "limit": limit,
+                "batchSize": limit,
+                "singleBatch": True,
+                "readConcern": {"level": "local"},
+                "maxTimeMS": READ_TIMEOUT_MS,
+            }
+        )
+        return [decode_session(document) for document in reply["cursor"]["firstBatch"]]
+
+    async def list(self, namespace: str, limit: int) -> Sequence[Session]:
+        """As the port says."""
+        return await self._find({"alive": True, "namespace": namespace}, limit)

@@ -1,0 +1,118 @@
+"""The `workflows` collection: one document per workflow. Writes go through the committer, loads through the loader, the rest is queries."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from perdure_server.kernel.workflow import Workflow
+from perdure_server.ports.store import Due, PageKey, Read, ReadyStep, WorkflowQuery, WorkflowRows
+from perdure_server.store import documents
+from perdure_server.store.committer import Committer, Road
+from perdure_server.store.driver import MAJORITY, READ_TIMEOUT_MS, Connection
+from perdure_server.store.loader import Loader
+from perdure_server.store.payloads import delete_payloads
+from perdure_server.store.replies import confirmed
+from perdure_server.store.rows import NOT_IN_ROWS, filter_of, page
+
+WORKFLOWS: Final = "workflows"
+REVISIONS_TOGETHER: Final = 1_000
+
+Document = dict[str, Any]
+_NOT_QUARANTINED: Final = {"$exists": False}
+
+
+class MongoWorkflows:
+    """The port's Workflows on MongoDB."""
+
+    def __init__(self, connection: Connection, road: Road, linearizable: str) -> None:
+        self.committer = Committer(connection, WORKFLOWS, road)
+        self.loader = Loader(connection, WORKFLOWS, linearizable)
+        self._connection = connection
+
+    async def close(self) -> None:
+        """Sends what was accepted and waits for it."""
+        await self.committer.close()
+        await self.loader.close()
+
+    async def commit(self, old: Workflow | None, new: Workflow) -> bool:
+        """As the port says."""
+        return await self.committer.commit(old, new)
+
+    async def load(self, workflow_id: bytes, read: Read = Read.LOCAL) -> Workflow | None:
+        """As the port says."""
+        if read is Read.LINEARIZABLE:
+            return await self.loader.load_linearizable(workflow_id)
+        return await self.loader.load(workflow_id)
+
+    async def due(self, until: int, limit: int) -> Sequence[Due]:
+        """As the port says; answered from the sparse index on `wake_time`."""
+        condition = {"wake_time": {"$lte": until}, documents.QUARANTINED: _NOT_QUARANTINED}
+        found = await self._find(condition, {"wake_time": 1}, limit, {"wake_time": 1})
+        return [Due(document["_id"], document["wake_time"]) for document in found]
+
+    async def ready(self, queues: Sequence[str], limit: int) -> Sequence[ReadyStep]:
+        """As the port says; answered from the sparse multikey index on `ready`, by equality."""
+        condition = {"ready": {"$in": list(queues)}, documents.QUARANTINED: _NOT_QUARANTINED}
+        found = await self._find(condition, {"ready": 1, "update_time": 1}, limit)
+        return [ReadyStep(document["_id"], tuple(document["ready"]), document["update_time"]) for document in found]
+
+    async def claimed_by(self, session_ids: Sequence[str], limit: int) -> Sequence[bytes]:
+        """As the port says; answered from the sparse multikey index on `sessions`."""
+        condition = {"sessions": {"$in": list(session_ids)}, documents.QUARANTINED: _NOT_QUARANTINED}
+        return [document["_id"] for document in await self._find(condition, {"_id": 1}, limit)]
+
+    async def revisions(self, workflow_ids: Sequence[bytes]) -> Mapping[bytes, tuple[str, int]]:
+        """As the port says."""
+        if len(workflow_ids) > REVISIONS_TOGETHER:
+            raise ValueError(f"at most {REVISIONS_TOGETHER} ids a call")
+        condition = {"_id": {"$in": list(workflow_ids)}}
+        found = await self._find(condition, {"run_id": 1, "revision": 1}, len(workflow_ids))
+        return {document["_id"]: (document["run_id"], document["revision"]) for document in found}
+
+    async def find(self, query: WorkflowQuery, limit: int, after: PageKey | None) -> WorkflowRows:
+        """As the port says. One row more than asked tells whether there is another page."""
+        condition = filter_of(query)
+        if after is not None:
+            bound = "$lt" if query.descending else "$gt"
+            later = {"start_time": after.start_time, "_id": {bound: after.workflow_id}}
+            condition = {"$and": [condition, {"$or": [{"start_time": {bound: after.start_time}}, later]}]}
+        direction = -1 if query.descending else 1
+        found = await self._find(condition, dict.fromkeys(NOT_IN_ROWS, 0), limit + 1, {"start_time": direction, "_id": direction})
+        return page(found, limit)
+
+    async def count(self, query: WorkflowQuery, at_most: int) -> int:
+        """As the port says."""
+        command = {"count": WORKFLOWS, "query": filter_of(query), "limit": at_most, "maxTimeMS": READ_TIMEOUT_MS}
+        reply = await self._connection.read({**command, "readConcern": {"level": "local"}})
+        return int(reply["n"])
+
+    async def delete(self, workflow: Workflow) -> bool:
+        """As the port says. The revision is confirmed first, so that a workflow that lives on keeps its payloads."""
+        stored = await self.load(workflow.workflow_id, Read.LINEARIZABLE)
+        if stored is None or (stored.run_id, stored.revision) != (workflow.run_id, workflow.revision):
+            return False
+        await delete_payloads(self._connection, workflow.run_id)
+        condition = {"_id": workflow.workflow_id, "run_id": workflow.run_id, "revision": workflow.revision}
+        reply = await self._connection.command({"delete": WORKFLOWS, "deletes": [{"q": condition, "limit": 1}], "writeConcern": MAJORITY})
+        return confirmed(reply) == 1
+
+    async def expired(self, until: int, limit: int) -> Sequence[bytes]:
+        """As the port says; answered from the sparse index on `expire_time`."""
+        condition = {"expire_time": {"$lte": until}, documents.QUARANTINED: _NOT_QUARANTINED}
+        return [document["_id"] for document in await self._find(condition, {"_id": 1}, limit, {"expire_time": 1})]
+
+    async def _find(self, condition: Document, projection: Document, limit: int, sort: Document | None = None) -> list[Document]:
+        command: Document = {
+            "find": WORKFLOWS,
+            "filter": condition,
+            "projection": projection,
+            "limit": limit,
+            "batchSize": limit,
+            "singleBatch": True,
+            "readConcern": {"level": "local"},
+            "maxTimeMS": READ_TIMEOUT_MS,
+        }
+        if sort is not None:
+            command["sort"] = sort
+        reply = await self._connection.read(command)
+        found: list[Document] = reply["cursor"]["firstBatch"]
+        return found
