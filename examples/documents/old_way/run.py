@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Self
 
 import redis
 
@@ -31,11 +32,11 @@ HTTP_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the old way came to: the numbers, the rows per status at the end, and the seconds that it took."""
+    """What the old way came to: the numbers, what the queue held when it was flushed, the rows per status at the end, and the time."""
 
     count: Count
+    flushed: list[int]
     statuses: dict[str, list[int]]
-    records: list[Record]
     seconds: float
 
 
@@ -49,6 +50,7 @@ class OldWay:
         self._directory = directory
         self._jobs = Jobs(directory / "jobs.db")
         self._index = Index(directory / "index.db")
+        self._flushed: list[int] = []
         self._log = Reader(directory / "activity.jsonl")
         self._port, self._redis_port = free_port(), free_port()
         self._redis = Process("redis", redis_command(self._redis_port), directory)
@@ -81,9 +83,8 @@ class OldWay:
             self._wait_until_quiet(len(documents))
         self._log.news()
         numbers = [document.number for document in documents]
-        return Outcome(
-            count(numbers, self._log.records, self._index.contents()), self._jobs.by_status(), self._log.records, time.monotonic() - started
-        )
+        counted = count(numbers, self._log.records, self._index.contents())
+        return Outcome(counted, self._flushed, self._jobs.by_status(), time.monotonic() - started)
 
     def _wait_for_workers(self) -> None:
         """Until all threads of both workers wait for the queue, so that a kill meets two busy workers."""
@@ -135,13 +136,12 @@ class OldWay:
     def _under_a_hand(self, documents: Sequence[Document], processes: Sequence[Process]) -> None:
         """Hands everything in and starts again what the reader kills, until nothing happens any more."""
         self._story.line("Kill what you like, e.g.  kill -9 " + str(processes[-1].pid) + f"   or  redis-cli -p {self._redis_port} flushall")
-        with _HandingIn(self._port, Wave(documents)):
-            while not self._is_quiet(len(documents)):
-                for process in processes:
-                    if not process.is_running:
-                        self._story.event(f"{process.name} {process.pid} is dead")
-                        threading.Event().wait(RESTART_SECONDS)
-                        self._story.event(f"{process.name} is {process.start()}")
+        with _HandingIn(self._port, Wave(documents)) as handing_in:
+            while handing_in.is_alive() or not self._is_quiet(len(documents)):
+                for process in [process for process in processes if not process.is_running]:
+                    self._story.event(f"{process.name} {process.pid} is dead")
+                    threading.Event().wait(RESTART_SECONDS)
+                    self._story.event(f"{process.name} is {process.start()}")
                 threading.Event().wait(POLL_SECONDS)
 
     def _wait_until_quiet(self, documents: int) -> None:
@@ -155,8 +155,11 @@ class OldWay:
         if len(statuses["done"]) == documents:
             return True
         self._log.news()
-        latest = self._log.records[-1].time if self._log.records else time.time()
-        return not statuses["processing"] and not self._queue.llen(QUEUE) and time.time() - latest > QUIET_SECONDS
+        try:
+            queued = self._queue.llen(QUEUE)
+        except redis.exceptions.ConnectionError:
+            return False
+        return not statuses["processing"] and not queued and time.time() - self._log.records[-1].time > QUIET_SECONDS
 
 
 class _HandingIn(threading.Thread):
@@ -166,11 +169,15 @@ class _HandingIn(threading.Thread):
         super().__init__(daemon=True)
         self._port = port
         self._wave = wave
+        self._abandoned = threading.Event()
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         self.start()
+        return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *rest: object) -> None:
+        if error is not None:
+            self._abandoned.set()
         self.join()
 
     def run(self) -> None:
@@ -180,7 +187,7 @@ class _HandingIn(threading.Thread):
                 self._post("/publish", document.number)
 
     def _post(self, path: str, body: object) -> None:
-        while True:
+        while not self._abandoned.is_set():
             connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=HTTP_SECONDS)
             try:
                 connection.request("POST", path, json.dumps(body))
