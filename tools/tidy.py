@@ -178,7 +178,7 @@ def number_findings(path: str, _text: str, tree: ast.Module) -> Iterator[Finding
         return
     for node in ast.walk(tree):
         for name, value in named_values(node):
-            if UNIT_NAME.search(name) and is_quantity(value):
+            if UNIT_NAME.search(name) and "_PER_" not in name and is_quantity(value):
                 yield Finding(
                     "number", f"{path}::{name}", value.lineno, 1, f"`{name} = {ast.unparse(value)}` belongs to limits.py or config.py"
                 )
