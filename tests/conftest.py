@@ -9,7 +9,7 @@ import secrets
 import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
 import pytest
 
@@ -67,25 +67,27 @@ def random_source(request: pytest.FixtureRequest) -> random.Random:
 
 
 class Eventually(Protocol):
-    """Signature of the `eventually` fixture."""
+    """Signature of the `eventually` fixture: `predicate` is polled every 10 ms until it is true, and its value is returned.
 
+    After `within` seconds the test fails, naming `what` and the last value. Setting `wake` polls at once.
+    """
+
+    @overload
     async def __call__(
-        self,
-        predicate: Callable[[], T | Awaitable[T]],
-        *,
-        within: float = DEADLINE_SECONDS,
-        what: str = "",
-        wake: asyncio.Event | None = None,
+        self, predicate: Callable[[], Awaitable[T]], *, within: float = DEADLINE_SECONDS, what: str = "", wake: asyncio.Event | None = None
     ) -> T:
-        """Polls `predicate` (plain or async) every 10 ms until it is true, and returns its value.
+        """An async predicate."""
 
-        After `within` seconds the test fails, naming `what` and the last value. Setting `wake` polls at once.
-        """
+    @overload
+    async def __call__(
+        self, predicate: Callable[[], T], *, within: float = DEADLINE_SECONDS, what: str = "", wake: asyncio.Event | None = None
+    ) -> T:
+        """A plain one."""
 
 
 async def _eventually(
-    predicate: Callable[[], T | Awaitable[T]], *, within: float = DEADLINE_SECONDS, what: str = "", wake: asyncio.Event | None = None
-) -> T:
+    predicate: Callable[[], Any], *, within: float = DEADLINE_SECONDS, what: str = "", wake: asyncio.Event | None = None
+) -> Any:
     seen: list[object] = []
     try:
         async with asyncio.timeout(within):
