@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from weakref import WeakSet
 
-from perdure_server.coordination.limits import FAIRNESS_KEYS, FAIRNESS_SHARE, QUEUE_ITEMS, TIMERS
+from perdure_server.coordination.limits import FAIRNESS_KEYS, QUEUE_ITEMS, TIMERS
 from perdure_server.coordination.local_frames import LocalFrames
-from perdure_server.coordination.ready import Rotation, encode_item, score
+from perdure_server.coordination.ready import Rotation, decode_item, encode_item, place
 from perdure_server.coordination.subscription import Subscription
 from perdure_server.ports.clock import Clock
 from perdure_server.ports.coordination import RE_READ, ReadyItem, WakeUp
@@ -18,47 +18,40 @@ _STALE_ENTRIES = 1_000
 
 
 class _ReadyQueue:
-    """One queue: `items` says what is in it, the heap in which order it goes."""
+    """One queue: `places` says what is in it, and where; the heap in which order it goes."""
 
-    def __init__(self) -> None:
-        self.items: dict[bytes, ReadyItem] = {}
-        self._heap: list[tuple[int, bytes]] = []
-        self._last_scores: dict[str, int] = {}
+    def __init__(self, name: str) -> None:
+        self.places: dict[bytes, float] = {}
+        self._name = name
+        self._heap: list[tuple[float, bytes]] = []
+        self._last_places: dict[str, float] = {}
 
     def add(self, item: ReadyItem) -> None:
         member = encode_item(item)
-        if member in self.items or len(self.items) >= QUEUE_ITEMS:
+        if member in self.places or len(self.places) >= QUEUE_ITEMS:
             return
-        self.put(score(item.ready_time, item.priority, self._last_scores.get(item.fairness_key)), member, item)
-
-    def put(self, place: int, member: bytes, item: ReadyItem) -> None:
-        if not self.items:
-            self._heap.clear()
-        self.items[member] = item
-        heappush(self._heap, (place, member))
+        here = place(item.ready_time, item.priority, self._last_places.get(item.fairness_key))
+        self.places[member] = here
+        heappush(self._heap, (here, member))
         if item.fairness_key:
-            self._remember(item.fairness_key, place)
+            if len(self._last_places) >= FAIRNESS_KEYS:
+                self._last_places.clear()
+            self._last_places[item.fairness_key] = here
 
     def pop(self) -> ReadyItem | None:
         while self._heap:
-            _, member = heappop(self._heap)
-            item = self.items.pop(member, None)
-            if item is not None:
-                return item
+            here, member = heappop(self._heap)
+            if self.places.get(member) == here:
+                del self.places[member]
+                return decode_item(self._name, member, here)
         return None
 
     def discard(self, item: ReadyItem) -> None:
-        if self.items.pop(encode_item(item), None) is None:
+        if self.places.pop(encode_item(item), None) is None:
             return
-        if len(self._heap) > 2 * len(self.items) + _STALE_ENTRIES:
-            self._heap = [entry for entry in self._heap if entry[1] in self.items]
+        if len(self._heap) > 2 * len(self.places) + _STALE_ENTRIES:
+            self._heap = [(here, member) for member, here in self.places.items()]
             heapify(self._heap)
-
-    def _remember(self, fairness_key: str, place: int) -> None:
-        self._last_scores[fairness_key] = place
-        if len(self._last_scores) > FAIRNESS_KEYS:
-            # What lies a share behind the newest no longer pushes anything of the same priority back.
-            self._last_scores = {key: last for key, last in self._last_scores.items() if last + FAIRNESS_SHARE > place}
 
 
 class LocalReadyQueues:
@@ -74,14 +67,17 @@ class LocalReadyQueues:
         """See the port."""
         self._check()
         for item in items:
-            self._queues.setdefault(item.queue, _ReadyQueue()).add(item)
+            queue = self._queues.get(item.queue)
+            if queue is None:
+                queue = self._queues[item.queue] = _ReadyQueue(item.queue)
+            queue.add(item)
         self._wake({item.queue for item in items})
 
     async def take(self, queues: Sequence[str], limit: int, wait: int) -> Sequence[ReadyItem]:
         """See the port."""
         self._check()
         taken = self._pop(queues, limit)
-        if taken or wait <= 0 or limit <= 0:
+        if taken or wait <= 0 or limit <= 0 or not queues:
             return taken
         arrived = asyncio.Event()
         for queue in queues:
@@ -103,7 +99,7 @@ class LocalReadyQueues:
     async def backlog(self, queues: Sequence[str]) -> Mapping[str, int]:
         """See the port."""
         self._check()
-        return {queue: len(self._queues[queue].items) if queue in self._queues else 0 for queue in queues}
+        return {queue: len(self._queues[queue].places) if queue in self._queues else 0 for queue in queues}
 
     async def remove(self, items: Sequence[ReadyItem]) -> None:
         """See the port."""
@@ -112,7 +108,7 @@ class LocalReadyQueues:
             queue = self._queues.get(item.queue)
             if queue is not None:
                 queue.discard(item)
-                if not queue.items:
+                if not queue.places:
                     del self._queues[item.queue]
 
     def _pop(self, names: Sequence[str], limit: int) -> list[ReadyItem]:
@@ -121,7 +117,7 @@ class LocalReadyQueues:
             queue = self._queues.get(name)
             while queue is not None and len(taken) < limit and (item := queue.pop()) is not None:
                 taken.append(item)
-            if queue is not None and not queue.items:
+            if queue is not None and not queue.places:
                 del self._queues[name]
             if len(taken) >= limit:
                 break

@@ -1,14 +1,17 @@
 """Progress frames in this process: per run capped by number and size, all runs together capped by size, expiring."""
 
+import re
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from perdure_server.coordination.frames import decode_frame, encode_frame
-from perdure_server.coordination.limits import FRAME_OVERHEAD, FRAME_SOURCES, FRAMES, FRAMES_KEPT, FRAMES_SIZE, FRAMES_TOTAL
+from perdure_server.coordination.limits import FRAME_OVERHEAD, FRAME_SOURCES, FRAMES, FRAMES_KEPT, FRAMES_SIZE, FRAMES_TOTAL, RUN_OVERHEAD
 from perdure_server.ports.clock import Clock
 from perdure_server.ports.coordination import Frame, FrameBatch
+
+_CURSOR = re.compile("[0-9]{1,19}")
 
 
 class _Entry(NamedTuple):
@@ -68,7 +71,7 @@ class LocalFrames:
         run = self._runs.get(run_id)
         if run is None:
             run = self._runs[run_id] = _Run()
-            self._size += FRAME_OVERHEAD
+            self._size += RUN_OVERHEAD
         self._runs.move_to_end(run_id)
         run.expires = self._clock.now() + FRAMES_KEPT
         before = run.size
@@ -89,7 +92,7 @@ class LocalFrames:
         run = self._runs.get(run_id)
         if run is None:
             return FrameBatch((), "", restarted=bool(after))
-        position = int(after) if after.isdecimal() else 0
+        position = int(after) if _CURSOR.fullmatch(after) else 0
         known = not after or 0 < position <= run.entries[-1].number
         start = bisect_right(run.entries, position, key=lambda entry: entry.number) if known else 0
         chosen = run.entries[start : start + max(0, limit)]
@@ -111,4 +114,4 @@ class LocalFrames:
     def _forget(self, run_id: str) -> None:
         run = self._runs.pop(run_id, None)
         if run is not None:
-            self._size -= run.size + FRAME_OVERHEAD
+            self._size -= run.size + RUN_OVERHEAD

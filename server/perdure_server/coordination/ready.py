@@ -1,44 +1,52 @@
-"""The order of ready items, in one place: both adapters, and therefore both ends of a Redis rebuild, sort alike."""
+"""The order of ready items, in one place: both adapters, and therefore both ends of a Redis rebuild, sort alike.
 
-import struct
+What a queue keeps of an item is its identity (workflow id, step) and its place, one number. The place also tells the priority and
+the ready time from which it was made, so that a taken item that is announced again goes back to exactly its place.
+"""
+
 from collections.abc import Sequence
-
-import msgspec
 
 from perdure_server.coordination.limits import AGE_PER_PRIORITY, FAIRNESS_SHARE
 from perdure_server.ports.coordination import ReadyItem
 
-# Big-endian, so that the order of the bytes is the order of the ready times; items of one score are served oldest first.
-_HEAD = struct.Struct(">QB")
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(tuple[bytes, str, str])
+# The priority travels in the fraction of the place: binary, hence exact, and among equal scores the item that is ready longest,
+# which is the one of the lowest priority, comes first.
+PRIORITIES = 16
+_LENGTH = 2
 
 
-def score(ready_time: int, priority: int, last_score: int | None = None) -> int:
-    """The one static number by which items are served, lowest first; in ms.
+def place(ready_time: int, priority: int, last_place: float | None = None) -> float:
+    """The one static number by which items are served, lowest first: the score in ms, and the priority as sixteenths.
 
     Aging: an item of priority p+1 overtakes one of p that became ready up to 30 s before it, never an older one; so the lowest
-    priority waits at most 270 s longer than the highest. Fairness: an item comes at least one share (1 s) after `last_score`,
+    priority waits at most 270 s longer than the highest. Fairness: an item comes at least one share (1 s) after `last_place`,
     the last one of its fairness key in this queue (None = no key, or the queue was empty, or long ago): however many items a key
     offers at once, an item of another key waits for about one of them per second that it came later.
     """
-    aged = ready_time - AGE_PER_PRIORITY * priority
-    return aged if last_score is None else max(aged, last_score + FAIRNESS_SHARE)
+    rank = min(max(priority, 0), PRIORITIES - 1)
+    score = ready_time - AGE_PER_PRIORITY * rank
+    if last_place is not None:
+        score = max(score, int(last_place // 1) + FAIRNESS_SHARE)
+    return score + rank / PRIORITIES
 
 
 def encode_item(item: ReadyItem) -> bytes:
-    """The item without its queue. Equal bytes = the same offer; among equal scores the lower bytes are served first."""
-    return _HEAD.pack(max(0, item.ready_time), item.priority) + _encoder.encode((item.workflow_id, item.step, item.fairness_key))
+    """The item's identity within its queue; among equal places the lower bytes are served first."""
+    return len(item.workflow_id).to_bytes(_LENGTH) + item.workflow_id + item.step.encode()
 
 
-def decode_item(queue: str, member: bytes) -> ReadyItem:
-    """The inverse of `encode_item`; ValueError if these bytes are not ours."""
-    try:
-        ready_time, priority = _HEAD.unpack_from(member)
-        workflow_id, step, fairness_key = _decoder.decode(memoryview(member)[_HEAD.size :])
-    except (struct.error, msgspec.DecodeError) as error:
-        raise ValueError("not a ready item") from error
-    return ReadyItem(queue, workflow_id, step, ready_time, priority, fairness_key)
+def decode_item(queue: str, member: bytes, found_at: float) -> ReadyItem:
+    """An item by its identity and place; ValueError if these bytes are not ours.
+
+    Its fairness key is "", and its ready time is later than the announced one by what fairness had moved it.
+    """
+    length = int.from_bytes(member[:_LENGTH])
+    workflow_id, step = member[_LENGTH : _LENGTH + length], member[_LENGTH + length :]
+    if len(workflow_id) != length or not step:
+        raise ValueError("not a ready item")
+    score = int(found_at // 1)
+    priority = round((found_at - score) * PRIORITIES)
+    return ReadyItem(queue, workflow_id, step.decode(), score + AGE_PER_PRIORITY * priority, priority)
 
 
 class Rotation:

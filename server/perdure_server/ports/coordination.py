@@ -12,9 +12,10 @@ from perdure_server.kernel.values import Payload
 
 
 class ReadyItem(Struct, frozen=True, omit_defaults=True):
-    """A READY step on offer. Two with all fields equal are the same offer; the next attempt, ready later, is another one.
+    """A READY step on offer: `queue`, `workflow_id` and `step` say which, the other fields its place.
 
     Served by score (coordination/ready.py): ready time - 30 s x priority, never before the last of its fairness key plus its share.
+    As taken it has no fairness key, and the ready time and priority of its place: announced again, it goes back to that place.
     """
 
     queue: str

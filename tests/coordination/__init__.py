@@ -1,0 +1,1 @@
+"""Coordination: one contract suite for both adapters, and what only Redis can suffer."""

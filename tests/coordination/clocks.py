@@ -1,0 +1,20 @@
+"""A clock that only a test moves."""
+
+
+class StillClock:
+    """The Clock port; `time` is what it says, in ms."""
+
+    def __init__(self, time: int = 1_790_000_000_000) -> None:
+        self.time = time
+
+    def now(self) -> int:
+        return self.time
+
+    def may_judge(self, lease: int) -> bool:
+        return True
+
+    async def sleep_until(self, time: int) -> None:
+        self.time = max(self.time, time)
+
+    async def sleep(self, duration: int) -> None:
+        self.time += duration
