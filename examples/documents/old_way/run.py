@@ -12,12 +12,13 @@ from typing import Self
 
 import redis
 
-from examples.documents import cleaning, kills, vectoriser
+from examples.documents import kills
+from examples.documents.activities import INDEX, JOURNAL, Activities
 from examples.documents.config import AIM_SECONDS, POLL_SECONDS, RESTART_SECONDS, Settings
 from examples.documents.corpus import Document
 from examples.documents.counting import Count, count
 from examples.documents.index import Index
-from examples.documents.journal import Execution, Journal, Reader, Record
+from examples.documents.journal import Execution, Reader, Record
 from examples.documents.kills import Wave
 from examples.documents.narration import Narrator
 from examples.documents.old_way.jobs import Jobs
@@ -49,9 +50,9 @@ class OldWay:
         self._settings = settings
         self._directory = directory
         self._jobs = Jobs(directory / "jobs.db")
-        self._index = Index(directory / "index.db")
+        self._index = Index(directory / INDEX)
         self._flushed: list[int] = []
-        self._log = Reader(directory / "activity.jsonl")
+        self._log = Reader(directory / JOURNAL)
         self._port, self._redis_port = free_port(), free_port()
         self._redis = Process("redis", redis_command(self._redis_port), directory)
         self._queue = redis.Redis(port=self._redis_port, socket_timeout=HTTP_SECONDS)
@@ -61,13 +62,13 @@ class OldWay:
         started = time.monotonic()
         self._jobs.create()
         self._index.create()
-        model = self._fit(documents)
+        model = Activities(self._directory).fit(Execution(0, "fit"), documents)
         backend = Process(
             "backend",
             python("examples.documents.old_way.backend", str(self._port), str(self._redis_port), str(self._directory)),
             self._directory,
         )
-        arguments = (str(self._redis_port), str(self._directory), str(model), str(self._settings.pace_seconds))
+        arguments = (str(self._redis_port), str(self._directory), model, str(self._settings.pace_seconds))
         workers = [
             Process(f"worker-{number}", python("examples.documents.old_way.worker", *arguments), self._directory)
             for number in range(1, WORKERS + 1)
@@ -95,14 +96,6 @@ class OldWay:
                     return
             threading.Event().wait(POLL_SECONDS)
         raise ProcessError("the workers of the old way did not come up; their logs are in " + str(self._directory))
-
-    def _fit(self, documents: Sequence[Document]) -> Path:
-        journal = Journal(self._directory / "activity.jsonl")
-        with journal.step(Execution(0, "fit")):
-            model = vectoriser.fit(cleaning.clean(cleaning.read(document), document.kind, document.name).text for document in documents)
-            path = vectoriser.save(model, self._directory)
-        journal.close()
-        return path
 
     def _under_kills(self, waves: Sequence[Wave], backend: Process, workers: Sequence[Process]) -> None:
         """A worker in the middle of `vectorise`, the backend while documents arrive, and, once the worker's job runs again, the queue."""

@@ -4,16 +4,15 @@ import sys
 import threading
 import time
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
 
 import redis
 
-from examples.documents import cleaning, summary, vectoriser
+from examples.documents.activities import Activities
 from examples.documents.config import PUBLISH_WAIT_SECONDS
 from examples.documents.corpus import Document
-from examples.documents.index import Entry, Index
-from examples.documents.journal import Execution, Journal
+from examples.documents.index import Entry
+from examples.documents.journal import Execution
 from examples.documents.old_way.jobs import Jobs
 
 QUEUE = "documents"
@@ -21,40 +20,23 @@ THREADS = 8
 LOOK_SECONDS = 0.1
 
 
-@dataclass(frozen=True)
-class Tools:
-    """What the function works with."""
-
-    jobs: Jobs
-    index: Index
-    journal: Journal
-    model: vectoriser.Model
-
-
-def process(tools: Tools, document: Document, attempt: int) -> None:
+def process(jobs: Jobs, activities: Activities, document: Document, attempt: int, model: str) -> None:
     """The one function: everything that happens to a document, from its file to its publication."""
-    jobs, number = tools.jobs, document.number
 
-    def step(name: str) -> Execution:
-        jobs.touch(number)
-        return Execution(number, name, attempt)
+    def step(name: str, key: str = "") -> Execution:
+        jobs.touch(document.number)
+        return Execution(document.number, name, attempt, key=key)
 
-    with tools.journal.step(step("read")):
-        raw = cleaning.read(document)
-    with tools.journal.step(step("clean")):
-        cleaned = cleaning.clean(raw, document.kind, document.name)
-    with tools.journal.step(step("vectorise")):
-        vector = tools.model.vector(cleaned.text).tolist()
-    with tools.journal.step(step("summary")):
-        sentences = summary.summarise(cleaned.text)
-    with tools.journal.step(step("index")):
-        entry = Entry(number, document.name, cleaned.title, cleaned.text, sentences, vector)
-        tools.index.add(entry, idempotency_key=uuid.uuid4().hex)
-    jobs.touch(number)
-    reason = wait_for_publish(jobs, number)
-    with tools.journal.step(step("publish")):
-        tools.index.publish(number, reason, idempotency_key=uuid.uuid4().hex, fence=0)
-    jobs.finish(number)
+    raw = activities.read(step("read"), document)
+    cleaned = activities.clean(step("clean"), document, raw)
+    vector = activities.vectorise(step("vectorise"), cleaned.text, model)
+    sentences = activities.summarise(step("summary"), cleaned.text)
+    entry = Entry(document.number, document.name, cleaned.title, cleaned.text, sentences, vector)
+    activities.index(step("index", uuid.uuid4().hex), entry)
+    jobs.touch(document.number)
+    reason = wait_for_publish(jobs, document.number)
+    activities.publish(step("publish", uuid.uuid4().hex), reason, fence=0)
+    jobs.finish(document.number)
 
 
 def wait_for_publish(jobs: Jobs, number: int) -> str:
@@ -67,7 +49,7 @@ def wait_for_publish(jobs: Jobs, number: int) -> str:
     return "timer"
 
 
-def work(tools: Tools, queue: redis.Redis) -> None:
+def work(jobs: Jobs, activities: Activities, queue: redis.Redis, model: str) -> None:
     """Pops and runs for ever. A failing document is left to the reaper; a failing queue is tried again."""
     while True:
         try:
@@ -75,17 +57,17 @@ def work(tools: Tools, queue: redis.Redis) -> None:
         except redis.exceptions.ConnectionError:
             threading.Event().wait(LOOK_SECONDS)
             continue
-        begun = tools.jobs.begin(int(popped[1])) if popped else None
+        begun = jobs.begin(int(popped[1])) if popped else None
         if begun is not None:
-            process(tools, *begun)
+            process(jobs, activities, *begun, model)
 
 
 def main(redis_port: str, directory: str, model: str, pace_seconds: str) -> None:
-    home = Path(directory)
-    journal = Journal(home / "activity.jsonl", float(pace_seconds))
-    tools = Tools(Jobs(home / "jobs.db"), Index(home / "index.db"), journal, vectoriser.load(Path(model)))
+    """Runs the threads until somebody ends the process."""
+    jobs = Jobs(Path(directory) / "jobs.db")
+    activities = Activities(Path(directory), float(pace_seconds))
     queue = redis.Redis(port=int(redis_port), socket_timeout=5)
-    threads = [threading.Thread(target=work, args=(tools, queue)) for _ in range(THREADS)]
+    threads = [threading.Thread(target=work, args=(jobs, activities, queue, model)) for _ in range(THREADS)]
     for thread in threads:
         thread.start()
     for thread in threads:
