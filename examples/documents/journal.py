@@ -37,7 +37,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class Record:
-    """One line. `time` is Unix time in seconds; `outcome` says how it ended ("" at a begin); `seconds` is wall time since the begin."""
+    """One line. `time` is Unix time in seconds; `outcome` says how it ended ("" at a begin); `seconds` is wall time of the work."""
 
     time: float
     pid: int
@@ -73,10 +73,10 @@ class Journal:
 
         With a pace the body waits that long first, so that a person has time to aim; it is not work and the demo says so.
         """
-        started = time.monotonic()
         self._append(execution, "begin", "", 0.0)
         if self._pace_seconds:
             threading.Event().wait(self._pace_seconds)
+        started = time.monotonic()
         try:
             yield
         except BaseException as error:

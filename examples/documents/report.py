@@ -34,7 +34,7 @@ def tell_old_way(story: Narrator, outcome: Outcome, documents: Sequence[Document
     if flushed:
         story.line(f"                 {len(flushed)} were in the queue when it was flushed; their rows still say queued")
     if others:
-        story.line(f"                 {len(others)} have a row and no place in the queue: {outcome.statuses}")
+        story.line(f"                 {len(others)} have a row and no place in the queue, which nobody looks for")
     story.line(
         f"  done twice     {counted.entries_doubled} entries doubled in the index, {counted.publications_doubled} publications doubled"
     )

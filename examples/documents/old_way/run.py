@@ -33,11 +33,10 @@ HTTP_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the old way came to: the numbers, what the queue held when it was flushed, the rows per status at the end, and the time."""
+    """What the old way came to: the numbers, what the queue held when it was flushed, and the seconds that it took."""
 
     count: Count
     flushed: list[int]
-    statuses: dict[str, list[int]]
     seconds: float
 
 
@@ -85,7 +84,7 @@ class OldWay:
         self._log.news()
         numbers = [document.number for document in documents]
         counted = count(numbers, self._log.records, self._index.contents())
-        return Outcome(counted, self._flushed, self._jobs.by_status(), time.monotonic() - started)
+        return Outcome(counted, self._flushed, time.monotonic() - started)
 
     def _wait_for_workers(self) -> None:
         """Until all threads of both workers wait for the queue, so that a kill meets two busy workers."""
@@ -128,7 +127,10 @@ class OldWay:
 
     def _under_a_hand(self, documents: Sequence[Document], processes: Sequence[Process]) -> None:
         """Hands everything in and starts again what the reader kills, until nothing happens any more."""
-        self._story.line("Kill what you like, e.g.  kill -9 " + str(processes[-1].pid) + f"   or  redis-cli -p {self._redis_port} flushall")
+        self._story.line(f"Kill what you like, for instance:  kill -9 {processes[-1].pid}   or, the queue:  kill -9 {processes[0].pid}")
+        self._story.line(
+            f"So that you have time to aim, each step waits {self._settings.pace_seconds:.0f} s before its work; nothing else is slowed."
+        )
         with _HandingIn(self._port, Wave(documents)) as handing_in:
             while handing_in.is_alive() or not self._is_quiet(len(documents)):
                 for process in [process for process in processes if not process.is_running]:
