@@ -53,14 +53,9 @@ class Catalog:
             self._active[(namespace, workflow_type)] = found
         return await self.get(namespace, workflow_type, found[1].fingerprint)
 
-    async def accepted(self, namespace: str, workflow_type: str, step: str, contract: str) -> tuple[str, ...]:
-        """The fingerprints in which `step` has this contract."""
-        versions = await self._store.versions(namespace, workflow_type)
-        return tuple(
-            definition.fingerprint
-            for definition in versions
-            if (plan := definition.by_name.get(step)) is not None and plan.contract == contract
-        )
+    async def versions(self, namespace: str, workflow_type: str) -> tuple[Definition, ...]:
+        """All registered fingerprints of a type, newest first. Raises StoreUnavailable."""
+        return tuple(await self._store.versions(namespace, workflow_type))
 
     def prepare(self, definition: Definition) -> Definition:
         """Validate and compute contracts. Raises FieldViolation with every fault."""
@@ -88,6 +83,11 @@ class Catalog:
 
 def _not_found(workflow_type: str, fingerprint: str) -> Rejection:
     if fingerprint:
-        return Rejection(Reason.DEFINITION_NOT_FOUND, "No definition with this fingerprint is registered.", workflow_type=workflow_type, fingerprint=fingerprint)
+        return Rejection(
+            Reason.DEFINITION_NOT_FOUND,
+            "No definition with this fingerprint is registered.",
+            workflow_type=workflow_type,
+            fingerprint=fingerprint,
+        )
     text = f"No definition of type {workflow_type!r} is active. Register one: perdure definitions apply FILE --activate"
     return Rejection(Reason.DEFINITION_NOT_FOUND, text, workflow_type=workflow_type)

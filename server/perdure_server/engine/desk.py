@@ -4,7 +4,7 @@ Credit is per pool. A slot is reserved (one credit down) before its claim is wri
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -29,10 +29,11 @@ class Pool:
         self.deliver = deliver
         self.connection_no = 0
         self.acknowledged = False
-        self.eager = True
         self.closed = False
         self.worker_id = ""
         self.lease_remaining: Callable[[], int] = lambda: 0
+        self.released: Callable[[], None] = lambda: None  # told when a reserved slot comes back
+        self.prepare: Callable[[str], Awaitable[None]] | None = None  # opens the session that a unary claim gets
 
 
 class Slot(Struct, frozen=True):
@@ -93,7 +94,7 @@ class Desk:
         if view is not None and view[1] > 0 and self._clock.now() - view[0] <= _VIEW_FRESH_FOR:
             return None
         slot = self.reserve(queue, prefer)
-        if slot is not None and not slot.pool.eager:
+        if slot is not None and slot.pool.prepare is not None:
             self.release(slot)
             return None
         return slot
@@ -101,6 +102,7 @@ class Desk:
     def release(self, slot: Slot) -> None:
         """The claim was not written after all."""
         slot.pool.credit += 1
+        slot.pool.released()
         self.changed.set()
 
     def idle_queues(self) -> dict[str, int]:

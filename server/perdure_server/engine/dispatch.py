@@ -1,7 +1,7 @@
 """Bringing READY steps to free slots: straight to a pool of this server, else through the ready queues; the sweep finds what gets lost."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from perdure_server.engine.commands import GrantCommand
 from perdure_server.engine.desk import Desk, Slot
@@ -58,9 +58,22 @@ class Dispatch:
     def grant(self, workflow_id: bytes, name: str, slot: Slot) -> None:
         """Write the claim for a reserved slot; the slot comes back if the step is not ready any more."""
         self._granting.add((workflow_id, name))
-        future = self._mailboxes.submit(workflow_id, GrantCommand(name, slot))
+        if slot.pool.prepare is not None:
+            self._supervisor.run(self._grant_prepared(workflow_id, name, slot, slot.pool.prepare), "grant")
+        else:
+            self._submit(workflow_id, name, slot)
 
-        def done(future: "asyncio.Future[object]") -> None:
+    async def _grant_prepared(self, workflow_id: bytes, name: str, slot: Slot, prepare: Callable[[str], Awaitable[None]]) -> None:
+        try:
+            await prepare(slot.ticket.session_id)
+        except StoreUnavailable:
+            self._granting.discard((workflow_id, name))
+            self._desk.release(slot)
+            raise
+        self._submit(workflow_id, name, slot)
+
+    def _submit(self, workflow_id: bytes, name: str, slot: Slot) -> None:
+        def done(future: "asyncio.Future[tuple[None, Workflow]]") -> None:
             self._granting.discard((workflow_id, name))
             if future.cancelled() or future.exception() is None:
                 return
@@ -69,7 +82,7 @@ class Dispatch:
             if not isinstance(error, Rejection | StoreUnavailable):
                 asyncio.get_running_loop().call_exception_handler({"message": "a grant failed", "exception": error})
 
-        future.add_done_callback(done)
+        self._mailboxes.submit(workflow_id, GrantCommand(name, slot)).add_done_callback(done)
 
     async def take_step(self) -> None:
         """One look at the ready queues for all free slots of this server."""

@@ -1,7 +1,7 @@
 """Who wants to know that a workflow changed: watchers, waiting callers, and streams that hold its claims."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from perdure_server.engine.tasks import Supervisor
 from perdure_server.kernel import limits
@@ -14,6 +14,7 @@ from perdure_server.ports.store import Workflows
 WORKFLOW = "w"
 FRAMES = "f"
 DEFINITIONS = "d"
+SERVER = "s"
 LOST_TRACK = "*"
 _POLL_INTERVAL = 2 * limits.SECOND
 _POLL_BATCH = 1_000
@@ -25,7 +26,8 @@ class Interest:
     def __init__(self) -> None:
         self.news = asyncio.Event()
         self.workflow: Workflow | None = None
-        self.frames = True
+        self.frames = True  # frames may have come
+        self.frames_only = True  # nothing else has
 
 
 class Hub:
@@ -42,6 +44,9 @@ class Hub:
         self._publishing = False
         self.on_remote_change: Callable[[bytes], None] = lambda _: None
         self.on_definitions: Callable[[], None] = lambda: None
+        self.on_server: Callable[[bytes], None] = lambda _: None
+        self.claimed: Callable[[], Iterable[bytes]] = tuple  # workflows with claims of this server's streams
+        self.known: Callable[[bytes], Workflow | None] = lambda _: None
 
     def join(self, workflow_id: bytes) -> Interest:
         """Begin to hear of a workflow."""
@@ -71,6 +76,7 @@ class Hub:
             self._revisions[workflow_id] = (workflow.run_id, workflow.revision)
             for interest in interests:
                 interest.workflow = workflow
+                interest.frames_only = False
                 interest.news.set()
         self.publish(WakeUp(WORKFLOW, workflow_id, workflow.revision))
 
@@ -94,21 +100,30 @@ class Hub:
     async def poll_step(self) -> None:
         """Compare the revisions of all watched workflows, so that a lost last message costs time only."""
         await self._clock.sleep(_POLL_INTERVAL)
-        ids = list(self._interests)
+        ids = list({*self._interests, *self.claimed()})
         for start in range(0, len(ids), _POLL_BATCH):
             found = await self._workflows.revisions(ids[start : start + _POLL_BATCH])
             for workflow_id in ids[start : start + _POLL_BATCH]:
-                seen = found.get(workflow_id)
-                if seen is None or seen != self._revisions.get(workflow_id):
-                    if seen is not None:
-                        self._revisions[workflow_id] = seen
-                    self._stale(workflow_id)
+                self._compare(workflow_id, found.get(workflow_id))
+
+    def _compare(self, workflow_id: bytes, stored: tuple[str, int] | None) -> None:
+        here = self.known(workflow_id)
+        seen = self._revisions.get(workflow_id) or ((here.run_id, here.revision) if here is not None else None)
+        if stored is not None and seen is not None and stored[0] == seen[0] and stored[1] <= seen[1]:
+            return
+        if stored is not None and workflow_id in self._interests:
+            self._revisions[workflow_id] = stored
+        self._stale(workflow_id)
 
     def _hear(self, wakeup: WakeUp) -> None:
         if wakeup.topic == WORKFLOW:
-            known = self._revisions.get(wakeup.key)
-            if wakeup.key in self._interests and (known is None or known[1] < wakeup.revision):
-                self._stale(wakeup.key)
+            here = self.known(wakeup.key)
+            if here is None or here.revision < wakeup.revision:
+                known = self._revisions.get(wakeup.key)
+                if known is None or known[1] < wakeup.revision:
+                    self._stale(wakeup.key)
+        elif wakeup.topic == SERVER:
+            self.on_server(wakeup.key)
         elif wakeup.topic == FRAMES:
             self._wake(wakeup.key, frames=True)
         elif wakeup.topic == DEFINITIONS:
@@ -126,6 +141,7 @@ class Hub:
         for interest in self._interests.get(workflow_id, ()):
             if not frames:
                 interest.workflow = None
+                interest.frames_only = False
             interest.frames = True
             interest.news.set()
 

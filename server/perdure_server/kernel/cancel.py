@@ -9,7 +9,10 @@ from perdure_server.kernel.workflow import WorkflowState
 
 
 def cancel(draft: Draft, reason: str, request_id: str) -> bool:
-    """True = accepted now, False = it was cancelling already (or this request_id is remembered). Raises Rejection by the table of design/2-kernel."""
+    """True = accepted now, False = it was cancelling already, or this request_id is remembered.
+
+    Raises Rejection WORKFLOW_FAILING or WORKFLOW_CLOSED, by the table of design/2-kernel.
+    """
     state = draft.workflow.state
     if request_id and request_id == draft.workflow.cancel_request_id:
         return False

@@ -2,15 +2,19 @@
 
 import hashlib
 import json
-from typing import NoReturn
+import re
+from typing import Final, NoReturn
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import FieldViolation, Reason
 from perdure_server.kernel.values import Payload
 
+# Brackets that are not inside a string. A string that never ends is matched to the end of the text, so that the search stays linear.
+_BRACKETS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|([\[\]{}])', re.DOTALL)
 
-class _Number(str):
-    """A JSON number as it was written."""
+# A number becomes a string that no JSON string can be, as halves of surrogate pairs are refused: so the C encoder writes the canonical
+# form, in which a number is as it was written.
+_number: Final = "\ud800".__add__
 
 
 def payload_digest(field: str, payload: Payload | None) -> bytes:
@@ -24,65 +28,56 @@ def payload_digest(field: str, payload: Payload | None) -> bytes:
         digest.update(b"json:" + _canonical(_parse(field, payload.json)).encode("utf-8", "surrogatepass"))
     else:
         content = payload.binary if payload.binary is not None else (payload.json or "").encode("utf-8", "surrogatepass")
-        digest.update(b"bytes:" + payload.content_type.encode() + b"\0" + payload.encoding.encode() + b"\0" + content)
+        for part in (payload.content_type.encode(), payload.encoding.encode()):
+            digest.update(b"bytes:%d:" % len(part) + part)
+        digest.update(content)
     return digest.digest()[:16]
 
 
 def check_json(field: str, text: str) -> None:
-    """Raise FieldViolation unless `text` is strict JSON (no NaN, no duplicate keys, no lone surrogates) of at most limits.JSON_DEPTH levels."""
+    """Raise FieldViolation unless `text` is strict JSON: no NaN, duplicate keys or lone surrogates, at most limits.JSON_DEPTH levels."""
     _parse(field, text)
 
 
 def _parse(field: str, text: str) -> object:
+    def refuse(what: str) -> NoReturn:
+        raise FieldViolation([(field, what)], Reason.PAYLOAD_INVALID)
+
     def refuse_constant(name: str) -> NoReturn:
-        raise FieldViolation([(field, f"is not JSON: {name} is no JSON number")], Reason.PAYLOAD_INVALID)
+        refuse(f"is not JSON: {name} is no JSON number")
 
     def pairs(items: list[tuple[str, object]]) -> dict[str, object]:
         found = dict(items)
         if len(found) != len(items):
-            raise FieldViolation([(field, "has a duplicate key in a JSON object")], Reason.PAYLOAD_INVALID)
+            refuse("has a duplicate key in a JSON object")
         return found
 
-    _check_depth(field, text)
+    if _is_too_deep(text):
+        refuse(f"nests deeper than {limits.JSON_DEPTH} levels")
     try:
-        value = json.loads(text, parse_float=_Number, parse_int=_Number, parse_constant=refuse_constant, object_pairs_hook=pairs)
+        value: object = json.loads(text, parse_float=_number, parse_int=_number, parse_constant=refuse_constant, object_pairs_hook=pairs)
         if "\\u" in text:
-            _canonical(value).encode()  # a lone surrogate has no UTF-8 form
-        return value
-    except FieldViolation:
-        raise
+            _canonical(json.loads(text, parse_float=str, parse_int=str)).encode()  # a lone surrogate has no UTF-8 form
+    except UnicodeEncodeError:
+        refuse("is not JSON: a \\u escape is half of a surrogate pair")
     except (ValueError, RecursionError) as error:
-        raise FieldViolation([(field, f"is not JSON: {error.args[0] if error.args else 'unreadable'}")], Reason.PAYLOAD_INVALID) from error
+        refuse(f"is not JSON: {error.args[0] if error.args else 'unreadable'}")
+    return value
 
 
-def _check_depth(field: str, text: str) -> None:
+def _is_too_deep(text: str) -> bool:
     # Counts openings before parsing, so that no parser meets a depth that it cannot take (case C83).
     if text.count("[") + text.count("{") <= limits.JSON_DEPTH:
-        return
+        return False
     depth = 0
-    inside = False
-    skip = False
-    for character in text:
-        if skip:
-            skip = False
-        elif inside:
-            skip = character == "\\"
-            inside = character != '"'
-        elif character == '"':
-            inside = True
-        elif character in "[{":
-            depth += 1
-            if depth > limits.JSON_DEPTH:
-                raise FieldViolation([(field, f"nests deeper than {limits.JSON_DEPTH} levels")], Reason.PAYLOAD_INVALID)
-        elif character in "]}":
-            depth -= 1
+    for bracket in _BRACKETS.findall(text):
+        if not bracket:
+            continue  # it was a string
+        depth += 1 if bracket in "[{" else -1
+        if depth > limits.JSON_DEPTH:
+            return True
+    return False
 
 
 def _canonical(value: object) -> str:
-    if isinstance(value, _Number):
-        return str(value)
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(key, ensure_ascii=False)}:{_canonical(value[key])}" for key in sorted(value)) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(_canonical(item) for item in value) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -1,6 +1,7 @@
 """Claims: granted, acknowledged, un-granted, lost."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure_server.kernel.attempts import claim_lost_while_running, claim_returned
 from perdure_server.kernel.draft import Draft, require_claim
@@ -12,9 +13,11 @@ from perdure_server.kernel.values import LossCause, Payload
 from perdure_server.kernel.workflow import CLAIMED, Claim, Settled, StepState, WorkflowState
 
 
-
 class Ticket(Struct, frozen=True, omit_defaults=True):
-    """Everything about a grant that is not the kernel's to know. `nonce` (28 hex digits) and `span_id` (16) are random and minted before the first try."""
+    """Everything about a grant that is not the kernel's to know.
+
+    `nonce` (28 hex digits) and `span_id` (16) are random and minted before the first try.
+    """
 
     nonce: str
     span_id: str
@@ -24,11 +27,15 @@ class Ticket(Struct, frozen=True, omit_defaults=True):
 
 
 def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
-    """Give the READY step to the ticket's session and charge an attempt. Raises Rejection STEP_STATE_INVALID. The same ticket again changes nothing."""
+    """Give the READY step to the ticket's session and charge an attempt. The same ticket again changes nothing.
+
+    Raises Rejection STEP_STATE_INVALID. That the session accepts the fingerprint is the asker's to know: it offered the step's queue.
+    """
     step = draft.step(name)
     if step.claim is not None and step.claim.nonce == ticket.nonce:
         return step.claim
-    if draft.state is not WorkflowState.RUNNING or step.state is not StepState.READY:
+    settled_before = any(memory.nonce == ticket.nonce for memory in step.settled)
+    if settled_before or draft.state is not WorkflowState.RUNNING or step.state is not StepState.READY:
         raise Rejection(Reason.STEP_STATE_INVALID, "The step is not ready.", step=name, state=step.state.name)
     claim = Claim(
         nonce=ticket.nonce,
@@ -46,13 +53,16 @@ def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
 
 def acknowledge(draft: Draft, name: str, nonce: str) -> None:
     """The session is known to have the claim: from now on only its lease, a result or a deadline ends it. Raises Rejection CLAIM_LOST."""
-    step, claim = require_claim(draft, name, nonce)
+    _, claim = require_claim(draft, name, nonce)
     if not claim.acknowledged:
-        draft.amend(name, claim=Claim(claim.nonce, claim.session_id, claim.granted, claim.deadline, claim.span_id, claim.connection_no, True))
+        draft.amend(name, claim=replace(claim, acknowledged=True))
 
 
 def checkpoint(draft: Draft, name: str, nonce: str, checkpoint_no: int, value: Payload | None) -> bool:
-    """Keep a control position. Ordered by (claim_no, checkpoint_no): False = a lower or equal one than stored, ignored. Raises Rejection CLAIM_LOST."""
+    """Keep a control position, ordered by (claim_no, checkpoint_no); False = not above the stored one, ignored.
+
+    Raises Rejection CLAIM_LOST.
+    """
     step, _ = require_claim(draft, name, nonce)
     if (step.claim_no, checkpoint_no) <= (step.checkpoint_claim_no, step.checkpoint_no):
         return False
@@ -61,8 +71,11 @@ def checkpoint(draft: Draft, name: str, nonce: str, checkpoint_no: int, value: P
 
 
 def undelivered(draft: Draft, name: str, nonce: str) -> None:
-    """The claim was never acknowledged and its session refuses it: un-grant. Raises Rejection CLAIM_LOST."""
+    """The session refuses the claim: un-grant. An acknowledged one may have run, so it is lost instead. Raises Rejection CLAIM_LOST."""
     _, claim = require_claim(draft, name, nonce)
+    if claim.acknowledged:
+        lose(draft, name, nonce)
+        return
     draft.effects.append(ClaimLost(name, claim, LossCause.EXPIRED))
     memory = draft.settle(name, "undelivered", Settled(nonce, cause=LossCause.EXPIRED))
     claim_returned(draft, name, StepEvent.UNDELIVERED, memory, progressed=False)
@@ -77,7 +90,10 @@ def lose(draft: Draft, name: str, nonce: str) -> None:
 
 
 def lose_session(draft: Draft, session_id: str, held: frozenset[str]) -> None:
-    """The session is dead: its acknowledged claims are lost, the others un-granted. Changes nothing if it holds none here."""
+    """The session is dead: its acknowledged claims are lost, the others un-granted. Changes nothing if it holds none here.
+
+    `held` names the nonces that its own document acknowledges.
+    """
     for name, step in draft.active():
         if step.state not in CLAIMED or step.claim is None or step.claim.session_id != session_id:
             continue
@@ -88,6 +104,6 @@ def lose_session(draft: Draft, session_id: str, held: frozenset[str]) -> None:
 
 
 def silence(draft: Draft, name: str, nonce: str, dice: float) -> None:
-    """The activity gave no sign of life for its silence_timeout: fence the claim, whatever its session says. Raises Rejection CLAIM_LOST."""
+    """The activity was silent for its silence_timeout: fence the claim, whatever its session says. Raises Rejection CLAIM_LOST."""
     require_claim(draft, name, nonce)
     time_out_attempt(draft, name, SILENCE_TIMEOUT, dice)

@@ -32,10 +32,11 @@ def fingerprint(definition: Definition) -> str:
 
 
 def _wait_structure(step: StepDefinition) -> list[str]:
-    # Names and signals are structure; how long a wait lasts is policy.
+    # Names, signals and their counts are structure; how long a wait lasts is policy. 0 and 1 are the same count.
     if step.wait is None:
         return []
-    return [part for condition in step.wait.any_of for part in (condition.name, condition.signal, str(condition.count))]
+    conditions = sorted((condition.name, condition.signal, str(max(1, condition.count))) for condition in step.wait.any_of)
+    return [part for condition in conditions for part in condition]
 
 
 def _counted(parts: list[str]) -> list[str]:

@@ -85,6 +85,19 @@ class Definition(_Structure, frozen=True, omit_defaults=True, dict=True):
         return tuple(step.name for step in self.steps if not step.depends_on)
 
     @cached_property
+    def queue_ids(self) -> dict[str, str]:
+        """For each step the ready queue that its policy puts it into: namespace / queue / type / fingerprint / step."""
+        return {step.name: self.queue_id(step.name, step.queue) for step in self.steps}
+
+    def queue_id(self, name: str, queue: str) -> str:
+        """The ready queue of a step of this definition on `queue`."""
+        return f"{self.namespace}/{queue}/{self.workflow_type}/{self.fingerprint[:16]}/{name}"
+
+    @cached_property
     def final_step(self) -> str:
-        """The step whose output is the workflow's: the named one, else the last listed."""
-        return self.output_step or self.steps[-1].name
+        """The step whose output is the workflow's: the named one, else the only one without dependants, else "" for no output.
+
+        Not the last listed: the order of listing is in no fingerprint.
+        """
+        last = [name for name, dependants in self.dependants.items() if not dependants]
+        return self.output_step or (last[0] if len(last) == 1 else "")

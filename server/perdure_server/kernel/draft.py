@@ -8,7 +8,7 @@ from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition, StepDefinition
 from perdure_server.kernel.effects import AttemptEnded, Effect, TimerSet
 from perdure_server.kernel.rejection import Reason, Rejection
-from perdure_server.kernel.transitions import StepEvent, WorkflowEvent, check_step, check_workflow
+from perdure_server.kernel.transitions import IllegalTransition, StepEvent, WorkflowEvent, check_step, check_workflow
 from perdure_server.kernel.values import Failure, LossCause
 from perdure_server.kernel.workflow import STEP_ENDS, Claim, Event, Settled, Step, StepState, Workflow, WorkflowState
 
@@ -37,6 +37,13 @@ class Draft:
         """The step as it stands in this draft; BLOCKED ones are made up."""
         return self._steps.get(name, _BLOCKED)
 
+    def claim(self, name: str) -> Claim:
+        """The claim of a step that is claimed. Raises IllegalTransition if it is not."""
+        claim = self.step(name).claim
+        if claim is None:
+            raise IllegalTransition(f"step {name} has no claim")
+        return claim
+
     def plan(self, name: str) -> StepDefinition:
         """The step's definition."""
         return self.definition.by_name[name]
@@ -47,8 +54,7 @@ class Draft:
 
     def get(self, field: str, default: T) -> T:
         """A workflow field as changed in this draft, else `default` (pass the stored value)."""
-        value = self._fields.get(field, default)
-        return value  # type: ignore[return-value]  # fields are set only by `set`, under their own types
+        return self._fields.get(field, default)  # type: ignore[return-value]  # `set` is given every field under its own type
 
     def set(self, **fields: object) -> None:
         """Change fields of the workflow."""
@@ -106,8 +112,7 @@ class Draft:
     def settle(self, name: str, outcome: str, settled: Settled, failure: Failure | None = None) -> tuple[Settled, ...]:
         """Take the step's claim away and remember its token; returns the step's new memory (the caller puts it into its `move`)."""
         step = self.step(name)
-        assert step.claim is not None, "settle is called for claimed steps"
-        self.effects.append(AttemptEnded(name, step.claim, step.claim_no, step.attempt, outcome, failure))
+        self.effects.append(AttemptEnded(name, self.claim(name), step.claim_no, step.attempt, outcome, failure))
         return (*step.settled[-(limits.SETTLED_TOKENS - 1) :], settled)
 
     def finish(self) -> Workflow:

@@ -6,10 +6,11 @@ from msgspec.structs import replace
 from perdure_server.kernel.attempts import attempt_failed, claim_returned
 from perdure_server.kernel.draft import Draft, claim_lost, loss_cause
 from perdure_server.kernel.progress import complete_step, open_wait, settle_down
-from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.transitions import StepEvent
+from perdure_server.kernel.validation import wait_violations
 from perdure_server.kernel.values import Failure, LossCause, Payload, Wait
-from perdure_server.kernel.workflow import Settled, StepState
+from perdure_server.kernel.workflow import Settled, Step, StepState
 
 CANCELLED_UNASKED = "CANCELLED_BY_WORKER"
 
@@ -60,7 +61,10 @@ class Report(Struct, frozen=True, omit_defaults=True):
 
 
 def report(draft: Draft, command: Report) -> bool:
-    """Apply a result. True = applied now, False = the same result was applied before. Raises Rejection CLAIM_LOST or CLAIM_ALREADY_SETTLED."""
+    """Apply a result. True = applied now, False = the same result was applied before.
+
+    Raises Rejection CLAIM_LOST or CLAIM_ALREADY_SETTLED, and FieldViolation for a wait that could never end.
+    """
     if command.step not in draft.definition.by_name:
         raise claim_lost(LossCause.UNKNOWN)
     step = draft.step(command.step)
@@ -69,7 +73,18 @@ def report(draft: Draft, command: Report) -> bool:
         return False
     if command.last_frame_seq is not None:
         draft.amend(command.step, last_frame_seq=command.last_frame_seq)
-    _APPLY[type(command.outcome)](draft, command)
+    match command.outcome:
+        case Completed() as outcome:
+            _completed(draft, command, outcome)
+        case Failed() as outcome:
+            memory = _settle(draft, command, "failed", outcome.failure)
+            attempt_failed(draft, command.step, StepEvent.FAILED, outcome.failure, dice=command.dice, memory=memory)
+        case Waiting() as outcome:
+            _waiting(draft, command, outcome)
+        case Released() as outcome:
+            _released(draft, command, outcome)
+        case Cancelled():
+            _cancelled(draft, command)
     return True
 
 
@@ -94,40 +109,39 @@ def _settle(draft: Draft, command: Report, outcome: str, failure: Failure | None
     return draft.settle(command.step, outcome, Settled(command.nonce, digest=command.digest), failure)
 
 
-def _completed(draft: Draft, command: Report) -> None:
-    assert isinstance(command.outcome, Completed)
+def _completed(draft: Draft, command: Report, outcome: Completed) -> None:
     memory = _settle(draft, command, "completed")
     fields = {"claim": None, "settled": memory, "idle_returns": 0, "failure": None}
-    complete_step(draft, command.step, StepEvent.COMPLETED, command.outcome.output, **fields)
+    complete_step(draft, command.step, StepEvent.COMPLETED, outcome.output, **fields)
 
 
-def _failed(draft: Draft, command: Report) -> None:
-    assert isinstance(command.outcome, Failed)
-    failure = command.outcome.failure
-    memory = _settle(draft, command, "failed", failure)
-    attempt_failed(draft, command.step, StepEvent.FAILED, failure, command.dice, memory)
-
-
-def _waiting(draft: Draft, command: Report) -> None:
-    assert isinstance(command.outcome, Waiting)
+def _waiting(draft: Draft, command: Report, outcome: Waiting) -> None:
+    _check_wait(outcome)
     memory = _settle(draft, command, "waiting")
     step = draft.step(command.step)
-    fields = _checkpoint(draft, command.step, command.outcome) | {"claim": None, "settled": memory}
+    fields = _checkpoint(step, outcome) | {"claim": None, "settled": memory, "attempt": step.attempt - 1, "idle_returns": 0}
     if step.state is StepState.CANCELLING:
         draft.move(command.step, StepEvent.WAITING, StepState.CANCELLED, **fields)
         settle_down(draft)
     else:
-        fields |= {"attempt": step.attempt - 1, "idle_returns": 0}
-        open_wait(draft, command.step, StepEvent.WAITING, command.outcome.wait, **fields)
+        open_wait(draft, command.step, StepEvent.WAITING, outcome.wait, **fields)
 
 
-def _released(draft: Draft, command: Report) -> None:
-    assert isinstance(command.outcome, Released)
+def _check_wait(outcome: Waiting) -> None:
+    violations: list[tuple[str, str]] = []
+    wait_violations("waiting.wait", outcome.wait, lambda field, text: violations.append((field, text)))
+    if violations:
+        raise FieldViolation(violations)
+
+
+def _released(draft: Draft, command: Report, outcome: Released) -> None:
     memory = _settle(draft, command, "released")
-    fields = _checkpoint(draft, command.step, command.outcome)
+    step = draft.step(command.step)
+    progressed = outcome.checkpoint is not None or step.checkpoint_claim_no == step.claim_no
+    fields = _checkpoint(step, outcome)
     if fields:
         draft.amend(command.step, **fields)
-    claim_returned(draft, command.step, StepEvent.RELEASED, memory, progressed=command.outcome.checkpoint is not None)
+    claim_returned(draft, command.step, StepEvent.RELEASED, memory, progressed)
 
 
 def _cancelled(draft: Draft, command: Report) -> None:
@@ -138,15 +152,11 @@ def _cancelled(draft: Draft, command: Report) -> None:
         settle_down(draft)
     else:
         failure = Failure(CANCELLED_UNASKED, "The worker reported a cancellation that nobody asked for.")
-        attempt_failed(draft, command.step, StepEvent.CONFIRMED, failure, command.dice, memory)
+        attempt_failed(draft, command.step, StepEvent.CONFIRMED, failure, dice=command.dice, memory=memory)
 
 
-def _checkpoint(draft: Draft, name: str, outcome: Waiting | Released) -> dict[str, object]:
+def _checkpoint(step: Step, outcome: Waiting | Released) -> dict[str, object]:
     if outcome.checkpoint is None and outcome.keep_checkpoint:
         return {}
-    step = draft.step(name)
     number = step.checkpoint_no + 1 if step.checkpoint_claim_no == step.claim_no else 1
     return {"checkpoint": outcome.checkpoint, "checkpoint_no": number, "checkpoint_claim_no": step.claim_no}
-
-
-_APPLY = {Completed: _completed, Failed: _failed, Waiting: _waiting, Released: _released, Cancelled: _cancelled}

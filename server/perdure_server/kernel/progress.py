@@ -5,17 +5,16 @@ from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.effects import CancelRequested, StepReady, WorkflowEnded
 from perdure_server.kernel.transitions import StepEvent, WorkflowEvent
 from perdure_server.kernel.values import Failure, Payload, Wait, Wake
-from perdure_server.kernel.waits import consume, matching_signals, open_conditions
 from perdure_server.kernel.wait_result import wait_result
+from perdure_server.kernel.waits import consume, first_to_hold, open_conditions
 from perdure_server.kernel.workflow import CLAIMED, STEP_ENDS, OpenCondition, StepState, WorkflowState
 
 
 def open_step(draft: Draft, name: str, event: StepEvent) -> None:
     """Bring an unblocked or delayed step to life: READY, or WAITING for a wait step."""
-    plan = draft.plan(name)
-    if plan.kind is StepKind.WAIT:
-        assert plan.wait is not None, "registration demands it"
-        open_wait(draft, name, event, plan.wait)
+    wait = draft.plan(name).wait
+    if wait is not None:
+        open_wait(draft, name, event, wait)
     else:
         make_ready(draft, name, event)
 
@@ -36,23 +35,28 @@ def open_wait(draft: Draft, name: str, event: StepEvent, wait: Wait, **fields: o
 
 
 def try_signals(draft: Draft, name: str) -> bool:
-    """Let the oldest stored signals win the step's wait, if they are enough. True = won."""
+    """Let the oldest stored signals win the step's wait, if they are enough. True = won.
+
+    Of several conditions that hold, the one that came true first wins, just as if the wait had been open when the signals came.
+    """
     inbox = draft.get("inbox", draft.workflow.inbox)
-    for condition in draft.step(name).wait:
-        found = matching_signals(inbox, condition)
-        if found:
-            draft.set(inbox=consume(inbox, found))
-            wakes = tuple(Wake(condition.name, signal.signal_id, signal.payload) for signal in found)
-            _win(draft, name, condition, wakes)
-            return True
-    return False
+    if not inbox:
+        return False
+    chosen = first_to_hold(inbox, draft.step(name).wait)
+    if chosen is None:
+        return False
+    condition, found = chosen
+    draft.set(inbox=consume(inbox, found))
+    wakes = tuple(Wake(condition.name, signal.signal_id, signal.payload, signal.name, signal.time) for signal in found)
+    _win(draft, name, condition, wakes)
+    return True
 
 
 def fire(draft: Draft, name: str) -> None:
     """The earliest timed condition of a WAITING step is due."""
     timed = [condition for condition in draft.step(name).wait if condition.due is not None]
     winner = min(timed, key=lambda condition: condition.due or 0)
-    _win(draft, name, winner, (Wake(winner.name),))
+    _win(draft, name, winner, (Wake(winner.name, time=draft.now),))
 
 
 def _win(draft: Draft, name: str, condition: OpenCondition, wakes: tuple[Wake, ...]) -> None:
@@ -98,9 +102,8 @@ def stop_all(draft: Draft) -> None:
     for plan in draft.definition.steps:
         step = draft.step(plan.name)
         if step.state is StepState.RUNNING:
-            assert step.claim is not None, "RUNNING means claimed"
             draft.move(plan.name, StepEvent.CANCEL, StepState.CANCELLING)
-            draft.effects.append(CancelRequested(plan.name, step.claim))
+            draft.effects.append(CancelRequested(plan.name, draft.claim(plan.name)))
         elif step.state not in STEP_ENDS and step.state not in CLAIMED:
             draft.move(plan.name, StepEvent.CANCEL, StepState.CANCELLED, due=None, wait=())
     draft.set(deadline=None, grace_deadline=draft.now + draft.definition.cancel_grace)

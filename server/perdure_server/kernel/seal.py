@@ -1,60 +1,97 @@
 """The last act of every change: raise the revision and set what the sweep and the indexes go by."""
 
+from collections.abc import Iterator
+
 from msgspec.structs import replace
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
-from perdure_server.kernel.timing import next_due, step_due
-from perdure_server.kernel.workflow import CLAIMED, Step, StepState, Workflow
+from perdure_server.kernel.timing import next_due
+from perdure_server.kernel.values import Payload
+from perdure_server.kernel.workflow import Claim, StepState, Workflow
+
+_READY = StepState.READY
 
 
 def queue_id(definition: Definition, workflow: Workflow, name: str) -> str:
-    """The ready queue of a step: namespace / queue / type / fingerprint / step."""
-    plan = definition.by_name[name]
-    queue = workflow.step_queues.get(name) or workflow.queue or plan.queue
-    return f"{workflow.key.namespace}/{queue}/{workflow.key.workflow_type}/{workflow.fingerprint[:16]}/{name}"
+    """The ready queue of a step: namespace / queue / type / fingerprint / step. A start may have chosen another queue than the policy."""
+    queue = workflow.step_queues.get(name) or workflow.queue
+    return definition.queue_id(name, queue) if queue else definition.queue_ids[name]
+
+
+def _holders(definition: Definition, workflow: Workflow) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    # The queues with READY steps, and the sessions that hold claims.
+    ready = []
+    sessions = set()
+    for name, step in workflow.steps.items():
+        if step.state is _READY:
+            ready.append(queue_id(definition, workflow, name))
+        elif step.claim is not None:
+            sessions.add(step.claim.session_id)
+    return tuple(sorted(ready)), tuple(sorted(sessions))
 
 
 def next_wake(workflow: Workflow) -> int | None:
     """The exact time at which somebody must look at this instance if nothing else happens before."""
-    if workflow.is_ended:
-        return None
-    times = [] if (own := next_due(workflow.state, workflow.deadline, workflow.grace_deadline)) is None else [own]
+    return None if workflow.is_ended else min(_times(workflow), default=None)
+
+
+def _times(workflow: Workflow) -> Iterator[int]:
+    own = next_due(workflow.state, workflow.deadline, workflow.grace_deadline)
+    if own is not None:
+        yield own
     for step in workflow.steps.values():
-        due = _step_wake(step)
-        if due is not None:
-            times.append(due)
-    return min(times, default=None)
+        if step.claim is not None:
+            yield _judged(step.claim)
+        elif step.due is not None:
+            yield step.due
 
 
-def _step_wake(step: Step) -> int | None:
-    due = step_due(step)
-    if step.state in CLAIMED and step.claim is not None and not step.claim.acknowledged:
-        judged = step.claim.granted + limits.ACKNOWLEDGE_WITHIN
-        return judged if due is None else min(judged, due)
-    return due
+def _judged(claim: Claim) -> int:
+    if claim.acknowledged:
+        return claim.deadline
+    return min(claim.deadline, claim.granted + limits.ACKNOWLEDGE_WITHIN)
 
 
 def seal(definition: Definition, old: Workflow | None, new: Workflow, now: int) -> Workflow:
     """`new` as it is to be stored after `old`.
 
-    `wake_time` is kept when it is early and still ahead, so that a chain of quick steps writes no index; it is never late.
+    `wake_time` is kept when it is early and still ahead, so that a chain of quick steps writes no index; it is never late. What did not
+    change stays the same object, so that the store does not write it.
     """
+    ready, sessions = ((), ()) if new.is_ended else _holders(definition, new)
     exact = next_wake(new)
-    stored = old.wake_time if old is not None else None
+    if old is None:
+        return replace(new, revision=1, wake_time=exact, ready=ready, sessions=sessions)
+    stored = old.wake_time
     early = stored is not None and now < stored and (exact is None or stored <= exact) and not new.is_ended
-    wake = stored if early else exact
-    ready: tuple[str, ...] = ()
-    sessions: tuple[str, ...] = ()
-    if not new.is_ended:
-        ready = tuple(sorted({queue_id(definition, new, name) for name, step in new.steps.items() if step.state is StepState.READY}))
-        sessions = tuple(sorted({step.claim.session_id for step in new.steps.values() if step.claim is not None}))
-    same_ready = old is not None and old.ready == ready
-    same_sessions = old is not None and old.sessions == sessions
     return replace(
         new,
-        revision=(old.revision if old is not None else 0) + 1,
-        wake_time=wake,
-        ready=old.ready if old is not None and same_ready else ready,
-        sessions=old.sessions if old is not None and same_sessions else sessions,
+        inline_bytes=_inline_bytes(old, new),
+        revision=old.revision + 1,
+        wake_time=stored if early else exact,
+        ready=old.ready if old.ready == ready else ready,
+        sessions=old.sessions if old.sessions == sessions else sessions,
     )
+
+
+def _inline_bytes(old: Workflow | None, new: Workflow) -> int:
+    """Payload bytes inside the document, counted from the steps that changed only."""
+    total = old.inline_bytes if old is not None else _size(new.input)
+    before = old.steps if old is not None else {}
+    for name, step in new.steps.items():
+        known = before.get(name)
+        if known is not step:
+            total += _step_size(step) - (_step_size(known) if known is not None else 0)
+    if old is None or old.inbox is not new.inbox:
+        total += sum(_size(signal.payload) for signal in new.inbox)
+        total -= sum(_size(signal.payload) for signal in old.inbox) if old is not None else 0
+    return total
+
+
+def _step_size(step: Step) -> int:
+    return _size(step.output) + _size(step.checkpoint) + sum(_size(wake.payload) for wake in step.wakes)
+
+
+def _size(payload: Payload | None) -> int:
+    return payload.inline_size if payload is not None else 0

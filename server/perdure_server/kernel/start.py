@@ -84,7 +84,7 @@ def blank(definition: Definition, command: Start, now: int) -> Workflow:
         input=command.input,
         input_digest=command.input_digest,
         request_ids=(command.request_id,) if command.request_id else (),
-        deadline=begins + timeout if timeout is not None else None,
+        deadline=min(begins + timeout, limits.TIME) if timeout is not None else None,
         labels=command.labels,
         priority=limits.PRIORITY if command.priority is None else command.priority,
         queue=command.queue,
@@ -101,7 +101,8 @@ def populate(draft: Draft, command: Start) -> None:
     draft.effects.append(WorkflowStarted())
     draft.note_workflow(WorkflowState.RUNNING, "START")
     for signal in command.signals:
-        deposit(draft, signal)
+        if signal.signal_id not in draft.get("signal_ids", ()):
+            deposit(draft, signal)
     for name in draft.definition.roots:
         if begins > now:
             draft.move(name, StepEvent.DELAY, StepState.BACKOFF, due=begins)
@@ -123,6 +124,8 @@ def meet(existing: Workflow, command: Start) -> bool:
             state=existing.state.name,
             round=str(existing.round),
         )
+    if _wants_round(existing, command) and not same_request:
+        raise Rejection(Reason.NOT_SUPPORTED_YET, "This server cannot begin another round of a key yet.", feature="rounds")
     if existing.input_digest != command.input_digest:
         raise Rejection(
             Reason.START_INPUT_MISMATCH,
@@ -131,3 +134,10 @@ def meet(existing: Workflow, command: Start) -> bool:
             conflict="request_id" if same_request else "business_key",
         )
     return False
+
+
+def _wants_round(existing: Workflow, command: Start) -> bool:
+    if not existing.is_ended:
+        return command.on_open is OnOpen.SUPERSEDE
+    failed = existing.state is not WorkflowState.COMPLETED
+    return command.on_closed is OnClosed.NEW_ROUND or (command.on_closed is OnClosed.NEW_ROUND_IF_FAILED and failed)

@@ -1,5 +1,7 @@
 """Everything that time does to an instance, in the order in which it fell due."""
 
+from collections.abc import Iterator
+
 from perdure_server.kernel.attempts import attempt_failed
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.effects import ClaimLost
@@ -14,17 +16,16 @@ WORKFLOW_TIMEOUT = "WORKFLOW_TIMEOUT"
 
 
 def fire_due(draft: Draft, dice: float = 0.5) -> None:
-    """Do all that is due at the draft's `now`, earliest first; what one thing opens may be due as well."""
-    if draft.workflow.is_ended:
-        return
-    while (due := _earliest(draft)) is not None and due[0] <= draft.now:
-        _, name = due
-        if name:
-            _fire_step(draft, name, dice)
-        elif draft.state is WorkflowState.RUNNING:
-            _time_out_workflow(draft)
-        else:
-            _end_grace(draft)
+    """Do all that is due at the draft's `now`, earliest first, the workflow's own time before its steps'.
+
+    Nothing that is opened here is due at once, but for a grace of zero.
+    """
+    while due := sorted(_due_steps(draft)):
+        for time, name in due:
+            _fire_own(draft, time)
+            if step_due(draft.step(name)) == time:  # not ended by what came before
+                _fire_step(draft, name, dice)
+    _fire_own(draft, draft.now)
 
 
 def next_due(state: WorkflowState, deadline: int | None, grace: int | None) -> int | None:
@@ -43,26 +44,33 @@ def step_due(step: Step) -> int | None:
 
 def time_out_attempt(draft: Draft, name: str, failure_type: str, dice: float) -> None:
     """Fence the claim first; then retry or fail. A timeout says "no result in time", not "no effect"."""
-    step = draft.step(name)
-    assert step.claim is not None, "only claimed steps have attempt deadlines"
-    draft.effects.append(ClaimLost(name, step.claim, LossCause.EXPIRED))
+    claim = draft.claim(name)
+    draft.effects.append(ClaimLost(name, claim, LossCause.EXPIRED))
     failure = Failure(failure_type, "There was no result in time; the attempt may have had effects.")
-    memory = draft.settle(name, "timed_out", Settled(step.claim.nonce, cause=LossCause.EXPIRED), failure)
-    attempt_failed(draft, name, StepEvent.TIMED_OUT, failure, dice, memory)
+    memory = draft.settle(name, "timed_out", Settled(claim.nonce, cause=LossCause.EXPIRED), failure)
+    attempt_failed(draft, name, StepEvent.TIMED_OUT, failure, dice=dice, memory=memory)
 
 
-def _earliest(draft: Draft) -> tuple[int, str] | None:
-    workflow = draft.workflow
-    found: list[tuple[int, str]] = []
-    if not draft.get("end_time", workflow.end_time):
-        own = next_due(draft.state, draft.get("deadline", workflow.deadline), draft.get("grace_deadline", workflow.grace_deadline))
-        if own is not None and draft.judging:
-            found.append((own, ""))
+def _due_steps(draft: Draft) -> Iterator[tuple[int, str]]:
     for name, step in draft.active():
         due = step_due(step)
-        if due is not None and (draft.judging or step.state not in CLAIMED):
-            found.append((due, name))
-    return min(found, default=None)
+        if due is not None and due <= draft.now and (draft.judging or step.state not in CLAIMED):
+            yield due, name
+
+
+def _fire_own(draft: Draft, until: int) -> None:
+    while (due := _own_due(draft)) is not None and due <= until:
+        if draft.state is WorkflowState.RUNNING:
+            _time_out_workflow(draft)
+        else:
+            _end_grace(draft)
+
+
+def _own_due(draft: Draft) -> int | None:
+    if not draft.judging:
+        return None
+    workflow = draft.workflow
+    return next_due(draft.state, draft.get("deadline", workflow.deadline), draft.get("grace_deadline", workflow.grace_deadline))
 
 
 def _fire_step(draft: Draft, name: str, dice: float) -> None:
@@ -86,8 +94,8 @@ def _end_grace(draft: Draft) -> None:
     draft.set(grace_deadline=None)
     for name, step in draft.active():
         if step.state is StepState.CANCELLING:
-            assert step.claim is not None, "CANCELLING means claimed"
-            draft.effects.append(ClaimLost(name, step.claim, LossCause.CANCELLED))
-            memory = draft.settle(name, "cancelled", Settled(step.claim.nonce, cause=LossCause.CANCELLED))
+            claim = draft.claim(name)
+            draft.effects.append(ClaimLost(name, claim, LossCause.CANCELLED))
+            memory = draft.settle(name, "cancelled", Settled(claim.nonce, cause=LossCause.CANCELLED))
             draft.move(name, StepEvent.GRACE_OVER, StepState.CANCELLED, claim=None, settled=memory)
     settle_down(draft)

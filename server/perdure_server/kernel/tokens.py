@@ -1,7 +1,6 @@
 """Claim tokens and wake tokens: opaque to clients, and each routes by itself to its workflow, run and step."""
 
 import base64
-import binascii
 import hashlib
 import hmac
 
@@ -32,12 +31,12 @@ def encode_token(address: Address) -> str:
 
 
 def _decode(token: str) -> Address | None:
-    body, dot, step = token.partition(".")
+    body, _, step = token.partition(".")
     try:
-        raw = base64.urlsafe_b64decode(body)
-    except (ValueError, binascii.Error):
+        raw = base64.b64decode(body, altchars=b"-_", validate=True)
+    except ValueError:
         return None
-    if not dot or not step or len(raw) != _ID_BYTES + _RUN_BYTES + _NONCE_BYTES:
+    if not step or len(raw) != _ID_BYTES + _RUN_BYTES + _NONCE_BYTES:
         return None
     run_end = _ID_BYTES + _RUN_BYTES
     return Address(raw[:_ID_BYTES], raw[_ID_BYTES:run_end].hex(), step, raw[run_end:].hex())
@@ -60,7 +59,7 @@ def decode_wake_token(token: str) -> Address:
 
 
 def wake_token(workflow_id: bytes, run_id: str, step: str) -> str:
-    """What an external task is given to call back with: the same for all claims of a step in one run, so that it is known before the task is submitted.
+    """What an external task is given to call back with: one for all claims of a step in one run, so known before the task is submitted.
 
     It proves knowledge of the run id, which is random and never shown together with the workflow's id to anyone but a worker of that run.
     """

@@ -1,6 +1,7 @@
 """The one table of transitions. Every change of a state goes through `target`; anything that is not listed is a fault of ours.
 
-A row reads: in this state, on this event, the next state is one of these. tests/kernel walks every (state, event) pair, and docs/states.md is drawn from here.
+A row reads: in this state, on this event, the next state is one of these. tests/kernel walks every (state, event) pair, and
+docs/states.md is drawn from here.
 """
 
 from enum import Enum

@@ -1,4 +1,4 @@
-"""Registration names every fault of a definition at once, each with its field path."""
+"""Registration names every fault of a definition at once, each with its field path on the wire."""
 
 import math
 import re
@@ -7,8 +7,9 @@ from typing import Final
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import INPUT, Definition, StepDefinition, StepKind
+from perdure_server.kernel.graph import find_cycles, unreachable
 from perdure_server.kernel.rejection import FieldViolation, Reason
-from perdure_server.kernel.values import RetryPolicy, Wait
+from perdure_server.kernel.values import Condition, RetryPolicy, Wait
 
 STEP_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}\Z")
 TYPE_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,127}\Z")
@@ -19,7 +20,10 @@ Report = Callable[[str, str], None]
 
 
 def validate(definition: Definition, renewal_interval: int) -> None:
-    """Raise FieldViolation with all faults: DEFINITION_CYCLE if a cycle is among them, else DEFINITION_INVALID. `renewal_interval` in ms."""
+    """Raise FieldViolation with all faults: DEFINITION_CYCLE if a cycle is among them, else DEFINITION_INVALID.
+
+    `renewal_interval` in ms.
+    """
     violations: Violations = []
 
     def report(field: str, text: str) -> None:
@@ -29,42 +33,13 @@ def validate(definition: Definition, renewal_interval: int) -> None:
     names = _check_names(definition, report)
     for index, step in enumerate(definition.steps):
         _check_step(f"definition.steps[{index}]", step, names, report)
-        _check_policy(f"definition.steps[{index}]", step, renewal_interval, report)
-    cycle = find_cycle(definition)
-    if cycle:
+        _check_policy(f"definition.steps[{index}].policy", step, renewal_interval, report)
+    cycles = find_cycles(definition)
+    for cycle in cycles:
         report("definition.steps", "has a cycle: " + " -> ".join(cycle))
+    _check_reachable(definition, cycles, report)
     if violations:
-        raise FieldViolation(violations, Reason.DEFINITION_CYCLE if cycle else Reason.DEFINITION_INVALID)
-
-
-def find_cycle(definition: Definition) -> list[str]:
-    """A cycle of the dependencies as a path that ends where it began, or []."""
-    edges = {step.name: [name for name in step.depends_on] for step in definition.steps}
-    finished: set[str] = set()
-    for start in edges:
-        path: list[str] = []
-        on_path: set[str] = set()
-        stack: list[tuple[str, int]] = [(start, 0)]
-        while stack:  # a long chain must not meet Python's recursion limit
-            name, position = stack.pop()
-            if position == 0:
-                if name in finished:
-                    continue
-                path.append(name)
-                on_path.add(name)
-            following = edges.get(name, [])
-            if position < len(following):
-                stack.append((name, position + 1))
-                needed = following[position]
-                if needed in on_path:
-                    return [*path[path.index(needed) :], needed]
-                if needed not in finished:
-                    stack.append((needed, 0))
-            else:
-                finished.add(name)
-                on_path.discard(name)
-                path.pop()
-    return []
+        raise FieldViolation(violations, Reason.DEFINITION_CYCLE if cycles else Reason.DEFINITION_INVALID)
 
 
 def _check_head(definition: Definition, report: Report) -> None:
@@ -76,12 +51,15 @@ def _check_head(definition: Definition, report: Report) -> None:
         report("definition.steps", "is empty: a definition has at least one step")
     if len(definition.steps) > limits.STEPS:
         report("definition.steps", f"has more than {limits.STEPS} steps")
+    if sum(len(step.depends_on) for step in definition.steps) > limits.DEPENDENCIES:
+        report("definition.steps", f"have more than {limits.DEPENDENCIES} dependencies in all")
     if definition.output_step and definition.output_step not in {step.name for step in definition.steps}:
         report("definition.output_step", f"names no step: {definition.output_step!r}")
-    for field, value in (("workflow_timeout", definition.workflow_timeout), ("cancel_grace", definition.cancel_grace), ("retention", definition.retention)):
-        _check_duration(f"definition.{field}", value, report, zero_allowed=field != "workflow_timeout")
+    _check_duration("definition.policy.workflow_timeout", definition.workflow_timeout, report)
+    _check_duration("definition.policy.cancel_grace", definition.cancel_grace, report, zero_allowed=True)
+    _check_duration("definition.policy.retention", definition.retention, report, zero_allowed=True)
     if definition.max_lost_claims < 1:
-        report("definition.max_lost_claims", "must be at least 1")
+        report("definition.policy.max_lost_claims", "must be at least 1")
 
 
 def _check_names(definition: Definition, report: Report) -> set[str]:
@@ -101,18 +79,37 @@ def _check_names(definition: Definition, report: Report) -> set[str]:
 def _check_step(field: str, step: StepDefinition, names: set[str], report: Report) -> None:
     if len(step.version) > limits.ID_LENGTH:
         report(f"{field}.version", f"is longer than {limits.ID_LENGTH} characters")
+    dependencies = set(step.depends_on)
     for position, name in enumerate(step.depends_on):
         if name not in names:
             report(f"{field}.depends_on[{position}]", f"names no step: {name!r}")
-    if len(set(step.depends_on)) != len(step.depends_on):
+    if len(dependencies) != len(step.depends_on):
         report(f"{field}.depends_on", "names a step twice")
     for position, name in enumerate(step.needs):
-        if name != INPUT and name not in step.depends_on:
-            report(f"{field}.needs[{position}]", f"{name!r} must be 'input' or one of depends_on")
+        if name != INPUT and name not in dependencies:
+            report(f"{field}.needs.names[{position}]", f"{name!r} must be 'input' or one of depends_on")
+    if len(set(step.needs)) != len(step.needs):
+        report(f"{field}.needs.names", "names an input twice")
+    _check_kind(field, step, report)
+
+
+def _check_kind(field: str, step: StepDefinition, report: Report) -> None:
+    if step.kind in {StepKind.MAP, StepKind.CHILD}:
+        report(f"{field}.{step.kind.name.lower()}", "is not supported yet by this server")
     if step.kind is StepKind.WAIT and step.wait is None:
         report(f"{field}.wait", "is missing: a wait step says what it waits for")
+    elif step.kind is not StepKind.WAIT and step.wait is not None:
+        report(f"{field}.wait", f"does not belong to a step of kind {step.kind.name.lower()}")
     if step.wait is not None:
-        wait_violations(f"{field}.wait", step.wait, report)
+        wait_violations(f"{field}.wait.wait", step.wait, report)
+
+
+def _check_reachable(definition: Definition, cycles: list[list[str]], report: Report) -> None:
+    in_cycle = {name for cycle in cycles for name in cycle}
+    behind = unreachable(definition) - in_cycle if cycles else set()
+    for index, step in enumerate(definition.steps):
+        if step.name in behind:
+            report(f"definition.steps[{index}]", f"{step.name!r} is unreachable: it depends on a cycle")
 
 
 def wait_violations(field: str, wait: Wait, report: Report) -> None:
@@ -125,19 +122,21 @@ def wait_violations(field: str, wait: Wait, report: Report) -> None:
     if len(set(names)) != len(names):
         report(f"{field}.any_of", "names a condition twice")
     for index, condition in enumerate(wait.any_of):
-        where = f"{field}.any_of[{index}]"
-        if not condition.name or len(condition.name) > limits.ID_LENGTH:
-            report(f"{where}.name", f"must have 1 to {limits.ID_LENGTH} characters")
-        if len(condition.signal) > limits.ID_LENGTH:
-            report(f"{where}.signal.signal_name", f"is longer than {limits.ID_LENGTH} characters")
-        if not 0 <= condition.count <= limits.SIGNAL_COUNT:
-            report(f"{where}.signal.count", f"must be from 0 (= 1) to {limits.SIGNAL_COUNT}")
-        if condition.after is not None:
-            _check_duration(f"{where}.after", condition.after, report, zero_allowed=True)
-        if condition.at is not None and not 0 <= condition.at <= limits.TIME:
-            report(f"{where}.at_time", "must lie between the years 1970 and 9999")
-        if not condition.signal and condition.after is None and condition.at is None:
-            report(where, "must say a signal, a duration or a time")
+        _check_condition(f"{field}.any_of[{index}]", condition, report)
+
+
+def _check_condition(field: str, condition: Condition, report: Report) -> None:
+    if not condition.name or len(condition.name) > limits.ID_LENGTH:
+        report(f"{field}.name", f"must have 1 to {limits.ID_LENGTH} characters")
+    if len(condition.signal) > limits.ID_LENGTH:
+        report(f"{field}.signal.signal_name", f"is longer than {limits.ID_LENGTH} characters")
+    if not 0 <= condition.count <= limits.SIGNAL_COUNT:
+        report(f"{field}.signal.count", f"must be from 0 (= 1) to {limits.SIGNAL_COUNT}")
+    _check_duration(f"{field}.after", condition.after, report, zero_allowed=True)
+    if condition.at is not None and not 0 <= condition.at <= limits.TIME:
+        report(f"{field}.at_time", "must lie between the years 1970 and 9999")
+    if bool(condition.signal) + (condition.after is not None) + (condition.at is not None) != 1:
+        report(field, "must say one of: a signal, a duration, a time")
 
 
 def _check_policy(field: str, step: StepDefinition, renewal_interval: int, report: Report) -> None:
@@ -146,23 +145,22 @@ def _check_policy(field: str, step: StepDefinition, renewal_interval: int, repor
     if step.priority is not None and not 0 <= step.priority <= limits.PRIORITY_MAX:
         report(f"{field}.priority", f"must be from 0 to {limits.PRIORITY_MAX}")
     _check_duration(f"{field}.attempt_timeout", step.attempt_timeout, report)
-    if step.silence_timeout is not None:
-        _check_duration(f"{field}.silence_timeout", step.silence_timeout, report)
-        shortest = limits.RENEWALS_PER_LEASE * renewal_interval
-        if 0 < step.silence_timeout < shortest:
-            report(f"{field}.silence_timeout", f"must be at least {shortest} ms, three renewal intervals, by which it is judged")
+    _check_duration(f"{field}.silence_timeout", step.silence_timeout, report)
+    shortest = limits.RENEWALS_PER_LEASE * renewal_interval
+    if step.silence_timeout is not None and 0 < step.silence_timeout < shortest:
+        report(f"{field}.silence_timeout", f"must be at least {shortest} ms, three renewal intervals, by which it is judged")
     _check_retry(f"{field}.retry", step.retry, report)
 
 
 def _check_retry(field: str, retry: RetryPolicy, report: Report) -> None:
     if retry.max_attempts is not None and retry.max_attempts < 1:
         report(f"{field}.max_attempts", "must be at least 1; use `unlimited` for no limit")
-    if not math.isfinite(retry.coefficient) or not 1.0 <= retry.coefficient <= 100.0:
-        report(f"{field}.coefficient", "must be from 1 to 100")
+    if not math.isfinite(retry.coefficient) or not 1.0 <= retry.coefficient <= limits.RETRY_COEFFICIENT_MAX:
+        report(f"{field}.backoff_coefficient", f"must be from 1 to {limits.RETRY_COEFFICIENT_MAX:g}")
     if not math.isfinite(retry.jitter) or not 0.0 <= retry.jitter <= 1.0:
         report(f"{field}.jitter", "must be from 0 to 1")
-    _check_duration(f"{field}.initial_interval", retry.initial_interval, report, zero_allowed=True)
-    _check_duration(f"{field}.max_interval", retry.max_interval, report, zero_allowed=True)
+    _check_duration(f"{field}.initial_interval", retry.initial_interval, report)
+    _check_duration(f"{field}.max_interval", retry.max_interval, report)
     if retry.max_interval < retry.initial_interval:
         report(f"{field}.max_interval", "must not be shorter than initial_interval")
 

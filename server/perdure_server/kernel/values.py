@@ -1,9 +1,11 @@
 """The small values that instances and definitions are made of.
 
 All times are integer milliseconds since the epoch, in store time; all durations are integer milliseconds.
-msgspec.Struct is used instead of dataclasses because a frozen one is made and copied about eight times faster, and the kernel makes several per step.
+msgspec.Struct is used instead of dataclasses because a frozen one is made and copied about eight times faster, and the kernel makes
+several per step.
 """
 
+import math
 from enum import IntEnum
 
 from msgspec import Struct
@@ -64,11 +66,13 @@ class Wait(Struct, frozen=True):
 
 
 class Wake(Struct, frozen=True, omit_defaults=True):
-    """What won a wait: the condition's name and, for a signal, its id and payload."""
+    """What won a wait: the condition's name; for a signal its id, payload and name; when it fired (a time) or was stored (a signal)."""
 
     condition: str
     signal_id: str = ""
     payload: Payload | None = None
+    signal_name: str = ""
+    time: int = 0
 
 
 class RetryPolicy(Struct, frozen=True, omit_defaults=True):
@@ -84,15 +88,12 @@ class RetryPolicy(Struct, frozen=True, omit_defaults=True):
     def delay(self, attempt: int, dice: float) -> int:
         """The pause in ms after the failed `attempt` (1 = the first); `dice` in [0, 1) places it inside the jitter band.
 
-        The exponent is capped before it is raised, so that no attempt number overflows (cases C23).
+        The longest interval caps before jitter. Whether it is reached is asked of the exponent, so that nothing overflows (case C23).
         """
-        interval = float(self.initial_interval)
+        interval = float(min(self.initial_interval, self.max_interval))
         if self.coefficient > 1.0 and interval > 0:
-            for _ in range(attempt - 1):
-                interval *= self.coefficient
-                if interval >= self.max_interval:
-                    break
-        interval = min(interval, float(self.max_interval))
+            steps_to_cap = math.log(self.max_interval / interval) / math.log(self.coefficient)
+            interval = float(self.max_interval) if attempt - 1 >= steps_to_cap else interval * self.coefficient ** (attempt - 1)
         return max(0, round(interval * (1.0 + self.jitter * (2.0 * dice - 1.0))))
 
 

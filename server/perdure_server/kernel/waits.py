@@ -6,7 +6,10 @@ from perdure_server.kernel.workflow import OpenCondition, Signal
 
 
 def open_conditions(wait: Wait, now: int) -> tuple[OpenCondition, ...]:
-    """The wait's conditions with absolute times; never sooner than limits.MIN_WAKE_DELAY after `now`, so that a past time is no hot loop."""
+    """The wait's conditions with absolute times.
+
+    A time is never sooner than limits.MIN_WAKE_DELAY after `now`, so that a wait in the past is no hot loop.
+    """
     earliest = now + limits.MIN_WAKE_DELAY
     opened = []
     for condition in wait.any_of:
@@ -19,12 +22,23 @@ def open_conditions(wait: Wait, now: int) -> tuple[OpenCondition, ...]:
     return tuple(opened)
 
 
-def matching_signals(inbox: tuple[Signal, ...], condition: OpenCondition) -> tuple[Signal, ...]:
-    """The oldest `count` signals of the condition's name, or nothing if there are fewer."""
+def first_to_hold(inbox: tuple[Signal, ...], wait: tuple[OpenCondition, ...]) -> tuple[OpenCondition, tuple[Signal, ...]] | None:
+    """The condition whose last needed signal came first, with the oldest signals that satisfy it; None if none holds."""
+    chosen = None
+    earliest = len(inbox)
+    for condition in wait:
+        places = _places(inbox, condition)
+        if places and places[-1] < earliest:
+            earliest = places[-1]
+            chosen = condition, tuple(inbox[place] for place in places)
+    return chosen
+
+
+def _places(inbox: tuple[Signal, ...], condition: OpenCondition) -> list[int]:
     if not condition.signal:
-        return ()
-    found = [signal for signal in inbox if signal.name == condition.signal][: condition.count]
-    return tuple(found) if len(found) == condition.count else ()
+        return []
+    places = [place for place, signal in enumerate(inbox) if signal.name == condition.signal][: condition.count]
+    return places if len(places) == condition.count else []
 
 
 def consume(inbox: tuple[Signal, ...], used: tuple[Signal, ...]) -> tuple[Signal, ...]:

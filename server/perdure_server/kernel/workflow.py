@@ -160,8 +160,8 @@ class Event(Struct, frozen=True, array_like=True):
 class Workflow(Struct, frozen=True, omit_defaults=True):
     """One execution of one business key.
 
-    `wake_time`, `ready` and `sessions` are derived when a change is sealed: when the sweep must look at it, the queues in which it has READY steps,
-    and the sessions that hold its claims.
+    `wake_time`, `ready` and `sessions` are derived when a change is sealed: when the sweep must look at it, the queues in which it has
+    READY steps, and the sessions that hold its claims.
     """
 
     key: WorkflowKey

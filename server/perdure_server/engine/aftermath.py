@@ -1,0 +1,142 @@
+"""What follows a stored change: grants are delivered, what became ready is offered, the losers and the curious are told, spans are exported."""
+
+from collections.abc import Sequence
+
+from perdure_server.engine.claimtable import ClaimTable
+from perdure_server.engine.desk import Pool
+from perdure_server.engine.dispatch import Dispatch
+from perdure_server.engine.grants import build_claim, has_refs, resolve_claim
+from perdure_server.engine.hub import Hub
+from perdure_server.engine.sweep import Sweep
+from perdure_server.engine.tasks import Supervisor
+from perdure_server.engine.turn import Turn
+from perdure_server.engine.values import CancelOut, GrantedClaim
+from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.effects import (
+    AttemptEnded,
+    CancelRequested,
+    ClaimLost,
+    Effect,
+    StepReady,
+    TimerSet,
+    WorkflowEnded,
+    WorkflowStarted,
+)
+from perdure_server.kernel.workflow import StepState, Workflow
+from perdure_server.ports.clock import Clock
+from perdure_server.ports.store import Payloads
+from perdure_server.ports.telemetry import AttemptSpan, Telemetry, WorkflowSpan
+
+
+class Aftermath:
+    """Performs effects. None of them decides anything; all may be lost."""
+
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        hub: Hub,
+        sweep: Sweep,
+        claims: ClaimTable,
+        payloads: Payloads,
+        telemetry: Telemetry,
+        supervisor: Supervisor,
+        clock: Clock,
+    ) -> None:
+        self._dispatch = dispatch
+        self._hub = hub
+        self._sweep = sweep
+        self._claims = claims
+        self._payloads = payloads
+        self._telemetry = telemetry
+        self._supervisor = supervisor
+        self._clock = clock
+
+    def follow(self, workflow: Workflow, definition: Definition, turns: Sequence[Turn]) -> None:
+        """Called once after each stored change."""
+        for turn in turns:
+            for made in turn.grants:
+                if not made.returned:
+                    self._deliver(workflow, definition, made.step, made.slot.pool)
+            turn.grants.clear()
+            for effect in turn.draft.effects:
+                self._perform(workflow, definition, effect)
+        self._hub.changed(workflow)
+
+    def deliver(self, workflow: Workflow, definition: Definition, step: str, pool: Pool) -> None:
+        """Send the step's current claim to a pool."""
+        self._deliver(workflow, definition, step, pool)
+
+    def _deliver(self, workflow: Workflow, definition: Definition, step: str, pool: Pool) -> None:
+        claimed = workflow.steps.get(step)
+        if claimed is None or claimed.claim is None or claimed.state not in (StepState.RUNNING, StepState.CANCELLING):
+            return
+        claim = build_claim(definition, workflow, step, pool, self._clock.now())
+        if has_refs(claim):
+            self._supervisor.run(self._deliver_resolved(claim, pool), "deliver")
+        else:
+            pool.deliver([claim])
+
+    async def _deliver_resolved(self, claim: GrantedClaim, pool: Pool) -> None:
+        pool.deliver([await resolve_claim(self._payloads, claim)])
+
+    def _perform(self, workflow: Workflow, definition: Definition, effect: Effect) -> None:
+        match effect:
+            case StepReady(step):
+                self._dispatch.offer(definition, workflow, step)
+            case TimerSet(due):
+                self._sweep.set_timer(workflow.workflow_id, due)
+            case CancelRequested(_, claim):
+                local = self._claims.get(claim.nonce)
+                if local is not None and not local.cancelled:
+                    local.cancelled = True
+                    local.stream.tell(CancelOut(local.token, definition.cancel_grace, workflow.cancel_reason))
+            case ClaimLost(_, claim, cause):
+                local = self._claims.get(claim.nonce)
+                if local is not None:
+                    local.stream.lose(local, cause)
+            case AttemptEnded():
+                self._attempt_span(workflow, effect)
+            case WorkflowStarted():
+                self._workflow_span(workflow, ended=False)
+            case WorkflowEnded():
+                self._workflow_span(workflow, ended=True)
+
+    def _attempt_span(self, workflow: Workflow, effect: AttemptEnded) -> None:
+        if not self._telemetry.enabled:
+            return
+        local = self._claims.get(effect.claim.nonce)
+        self._telemetry.attempt_ended(
+            AttemptSpan(
+                key=workflow.key,
+                run_id=workflow.run_id,
+                fence=workflow.fence,
+                trace=workflow.trace,
+                span_id=effect.claim.span_id,
+                step=effect.step,
+                attempt=effect.attempt,
+                claim_no=effect.claim_no,
+                granted=effect.claim.granted,
+                ended=workflow.update_time,
+                outcome=effect.outcome,
+                worker_id=local.stream.session.worker_id if local is not None else "",
+                failure=effect.failure,
+            )
+        )
+
+    def _workflow_span(self, workflow: Workflow, ended: bool) -> None:
+        if not self._telemetry.enabled:
+            return
+        span = WorkflowSpan(
+            key=workflow.key,
+            run_id=workflow.run_id,
+            fence=workflow.fence,
+            trace=workflow.trace,
+            started=workflow.start_time,
+            ended=workflow.end_time if ended else None,
+            state=workflow.state.name if ended else "",
+            failure=workflow.failure,
+        )
+        if ended:
+            self._telemetry.workflow_ended(span)
+        else:
+            self._telemetry.workflow_started(span)

@@ -1,0 +1,96 @@
+"""Unary claims: PollClaims, and the sessions that they live by."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from perdure_server.engine.desk import Desk, Pool
+from perdure_server.engine.entropy import Entropy
+from perdure_server.engine.settings import EngineSettings
+from perdure_server.engine.subscriptions import Subscriptions
+from perdure_server.engine.values import GrantedClaim, Hello, PoolServed
+from perdure_server.kernel import limits
+from perdure_server.ports.clock import Clock
+from perdure_server.ports.store import Session, Sessions
+
+
+class Polls:
+    """Long polls: each claim gets a session of its own, acknowledged from the start."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        sessions: Sessions,
+        subscriptions: Subscriptions,
+        clock: Clock,
+        entropy: Entropy,
+        settings: EngineSettings,
+        give_back: Callable[[GrantedClaim], None],
+    ) -> None:
+        self._desk = desk
+        self._give_back = give_back
+        self._sessions = sessions
+        self._subscriptions = subscriptions
+        self._clock = clock
+        self._entropy = entropy
+        self._settings = settings
+
+    async def poll(self, hello: Hello, max_claims: int, wait: int) -> tuple[tuple[PoolServed, ...], tuple[GrantedClaim, ...], int]:
+        """Up to `max_claims` claims, as soon as there is one, or none after `wait` ms; and the lease in ms. Raises StoreUnavailable."""
+        lease = hello.lease or self._settings.session_lease
+        served = await self._subscriptions.serve(hello.namespace, hello.pools)
+        queues = frozenset().union(*(queues for _, queues in served))
+        claims: list[GrantedClaim] = []
+        news = asyncio.Event()
+
+        def deliver(granted: Sequence[GrantedClaim]) -> None:
+            claims.extend(granted)
+            news.set()
+
+        async def prepare(session_id: str) -> None:
+            await self._open(hello, session_id, lease)
+
+        pool = Pool(hello.pools[0].pool if hello.pools else "", lambda: self._entropy.hex(12), deliver)
+        pool.prepare = prepare
+        pool.acknowledged = True
+        pool.worker_id = hello.worker_id
+        pool.lease_remaining = lambda: lease
+        pool.released = news.set
+        pool.credit = max_claims
+        self._desk.subscribe(pool, queues)
+        try:
+            async with asyncio.timeout(min(wait, limits.POLL_WAIT_MAX) / 1000):
+                await news.wait()
+        except TimeoutError:
+            pass
+        except asyncio.CancelledError:
+            # Nobody is there to take them: what comes now, or came already, is given back uncharged.
+            pool.deliver = self._give_all_back
+            self._give_all_back(claims)
+            raise
+        finally:
+            pool.closed = True
+            self._desk.unsubscribe(pool)
+        while pool.credit + len(claims) < max_claims:  # reserved, and its write is under way: it must not be lost
+            news.clear()
+            await news.wait()
+        return tuple(status for status, _ in served), tuple(claims), lease
+
+    def _give_all_back(self, claims: Sequence[GrantedClaim]) -> None:
+        for claim in claims:
+            self._give_back(claim)
+
+    async def _open(self, hello: Hello, session_id: str, lease: int) -> None:
+        now = self._clock.now()
+        await self._sessions.open(
+            Session(
+                session_id=session_id,
+                namespace=hello.namespace,
+                worker_id=hello.worker_id,
+                secret=self._entropy.hex(16),
+                lease=lease,
+                lease_until=now + lease,
+                connection_no=0,
+                client=hello.client,
+                created=now,
+            )
+        )

@@ -1,0 +1,115 @@
+"""Reads: one workflow, its result, lists, payloads, definitions. Never from a cache."""
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from perdure_server.engine.catalog import Catalog
+from perdure_server.engine.commands import require_ref
+from perdure_server.engine.grants import fetch, inline
+from perdure_server.engine.hub import Hub, Interest
+from perdure_server.engine.mailbox import Mailboxes
+from perdure_server.engine.values import Ref, View
+from perdure_server.kernel import limits
+from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.tokens import decode_claim_token
+from perdure_server.kernel.values import Payload
+from perdure_server.kernel.workflow import Step, Workflow
+from perdure_server.ports.store import PageKey, Read, Store, WorkflowQuery, WorkflowRows
+
+
+class Queries:
+    """All methods raise Rejection and StoreUnavailable."""
+
+    def __init__(self, store: Store, mailboxes: Mailboxes, catalog: Catalog, hub: Hub) -> None:
+        self._store = store
+        self._mailboxes = mailboxes
+        self._catalog = catalog
+        self._hub = hub
+
+    async def load(self, workflow_id: bytes, ref: Ref | None) -> Workflow:
+        """The stored instance, linearizable. Rejection WORKFLOW_NOT_FOUND, FENCED."""
+        workflow = await self._store.workflows.load(workflow_id, Read.LINEARIZABLE)
+        if workflow is None:
+            raise Rejection(Reason.WORKFLOW_NOT_FOUND, "There is no workflow with this key.")
+        require_ref(workflow, ref)
+        return workflow
+
+    async def get(self, ref: Ref, with_payloads: bool) -> View:
+        """The instance; with payloads up to limits.READ_INLINE in all, the rest as refs."""
+        workflow = await self.load(ref.key.workflow_id, ref)
+        view = await self._view(workflow)
+        return await self.resolve(view) if with_payloads else view
+
+    async def wait_for_result(self, ref: Ref, timeout: int) -> View:
+        """The instance once it has ended, or as it is after `timeout` ms."""
+        interest = self._hub.join(ref.key.workflow_id)
+        try:
+            async with asyncio.timeout(min(timeout, limits.RESULT_WAIT_MAX) / 1000):
+                while not (workflow := await self.load(ref.key.workflow_id, ref)).is_ended:
+                    await self._ended_here(interest)
+        except TimeoutError:
+            workflow = await self.load(ref.key.workflow_id, ref)
+        finally:
+            self._hub.leave(ref.key.workflow_id, interest)
+        return await self.resolve(await self._view(workflow))
+
+    async def find(self, query: WorkflowQuery, limit: int, after: PageKey | None) -> WorkflowRows:
+        """One page of a list."""
+        return await self._store.workflows.find(query, limit, after)
+
+    async def count(self, query: WorkflowQuery, at_most: int) -> int:
+        """How many match, counted up to `at_most`."""
+        return await self._store.workflows.count(query, at_most)
+
+    async def fetch_payload(self, holder: Ref | str, payload_id: str) -> Payload:
+        """One large payload, by a workflow or by a claim token (str)."""
+        if isinstance(holder, str):
+            run_id = decode_claim_token(holder).run_id
+        else:
+            run_id = (await self.load(holder.key.workflow_id, holder)).run_id
+        found = (await self._store.payloads.get(run_id, [payload_id])).get(payload_id)
+        if found is None:
+            raise Rejection(Reason.PAYLOAD_NOT_FOUND, "There is no such payload in this run.", payload_id=payload_id)
+        return found
+
+    async def definition(self, namespace: str, workflow_type: str, fingerprint: str = "") -> tuple[Definition, bool]:
+        """A definition ("" = the active one), and whether it is the active one."""
+        active = await self._store.definitions.active(namespace, workflow_type)
+        wanted = fingerprint or (active.fingerprint if active is not None else "")
+        definition = await self._catalog.get(namespace, workflow_type, wanted)
+        return definition, active is not None and active.fingerprint == wanted
+
+    async def versions(self, namespace: str, workflow_type: str) -> Sequence[Definition]:
+        """All fingerprints of a type, newest first."""
+        return await self._catalog.versions(namespace, workflow_type)
+
+    async def resolve(self, view: View) -> View:
+        """The view with refs replaced by values, as far as a read may carry."""
+        workflow = view.workflow
+        values = [workflow.input, workflow.output, *(v for step in workflow.steps.values() for v in (step.output, step.checkpoint))]
+        found = await fetch(self._store.payloads, workflow.run_id, [value for value in values if value is not None], limits.READ_INLINE)
+        if not found:
+            return view
+        steps: dict[str, Step] = {
+            name: replace(step, output=inline(step.output, found), checkpoint=inline(step.checkpoint, found))
+            for name, step in workflow.steps.items()
+        }
+        resolved = replace(workflow, input=inline(workflow.input, found), output=inline(workflow.output, found), steps=steps)
+        return View(resolved, view.definition)
+
+    async def _view(self, workflow: Workflow) -> View:
+        key = workflow.key
+        return View(workflow, await self._catalog.get(key.namespace, key.workflow_type, workflow.fingerprint))
+
+    @staticmethod
+    async def _ended_here(interest: Interest) -> None:
+        while True:
+            await interest.news.wait()
+            interest.news.clear()
+            if interest.workflow is None and not interest.frames_only:
+                return
+            if interest.workflow is not None and interest.workflow.is_ended:
+                return

@@ -1,0 +1,331 @@
+"""The engine: every use case of the API over the ports. Knows no gRPC, no driver, no Redis."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from perdure_server.engine.aftermath import Aftermath
+from perdure_server.engine.catalog import Catalog
+from perdure_server.engine.claimtable import ClaimTable, LocalClaim
+from perdure_server.engine.commands import (
+    CancelCommand,
+    ReportCommand,
+    Settlement,
+    SignalCommand,
+    StartCommand,
+    outcome_digest,
+)
+from perdure_server.engine.desk import Desk, Pool
+from perdure_server.engine.dispatch import Dispatch
+from perdure_server.engine.entropy import Entropy
+from perdure_server.engine.grants import build_claim, has_refs, resolve_claim
+from perdure_server.engine.hub import DEFINITIONS, Hub
+from perdure_server.engine.judge import Judge
+from perdure_server.engine.mailbox import Mailboxes
+from perdure_server.engine.polls import Polls
+from perdure_server.engine.queries import Queries
+from perdure_server.engine.settings import EngineSettings
+from perdure_server.engine.spill import Spill, payload_of
+from perdure_server.engine.streams import WorkerStream
+from perdure_server.engine.subscriptions import Subscriptions
+from perdure_server.engine.sweep import Sweep
+from perdure_server.engine.tasks import Supervisor
+from perdure_server.engine.turn import Turn
+from perdure_server.engine.values import (
+    CancelAccepted,
+    GrantedClaim,
+    HeartbeatIn,
+    HeartbeatOut,
+    HeldIn,
+    Hello,
+    PoolServed,
+    Ref,
+    ResultIn,
+    SettledOut,
+    Signalled,
+    Started,
+    WatchItem,
+    Welcome,
+)
+from perdure_server.engine.watch import Watcher
+from perdure_server.engine.workers import Workers
+from perdure_server.kernel import limits
+from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.draft import Draft
+from perdure_server.kernel.outcomes import Report
+from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
+from perdure_server.kernel.start import Start
+from perdure_server.kernel.tokens import Address, decode_claim_token, decode_wake_token
+from perdure_server.kernel.workflow import Signal, Workflow
+from perdure_server.ports.clock import Clock
+from perdure_server.ports.coordination import Coordination, WakeUp
+from perdure_server.ports.errors import StoreUnavailable
+from perdure_server.ports.store import ActiveDefinition, Session, Store
+from perdure_server.ports.telemetry import Telemetry
+
+
+class Engine:
+    """Built once by main. `open` starts the loops, `drain` stops taking work in, `close` ends everything."""
+
+    def __init__(
+        self, store: Store, coordination: Coordination, telemetry: Telemetry, clock: Clock, settings: EngineSettings, entropy: Entropy
+    ) -> None:
+        self.clock = clock
+        self.settings = settings
+        self.store = store
+        self.coordination = coordination
+        self.sessions = store.sessions
+        self.entropy = entropy
+        self.supervisor = Supervisor(clock)
+        self.claims = ClaimTable()
+        self.desk = Desk(clock, entropy)
+        self.catalog = Catalog(store.definitions, clock, settings.renew_interval)
+        self.subscriptions = Subscriptions(self.catalog)
+        self.mailboxes = Mailboxes(store.workflows, self.catalog, clock, self.supervisor, self._make_turn, self._after, settings.cache_size)
+        self.spill = Spill(store.payloads, self.mailboxes.known, clock)
+        self.hub = Hub(coordination, store.workflows, self.supervisor, clock)
+        self.dispatch = Dispatch(self.desk, self.mailboxes, coordination, store.workflows, self.supervisor, clock)
+        self.judge = Judge(store.sessions, store.workflows, self.mailboxes, self.claims, clock, settings)
+        self.sweep = Sweep(store.workflows, coordination, self.mailboxes, self.judge, self.hub, self.supervisor, clock, settings)
+        self.workers = Workers(self)
+        self.queries = Queries(store, self.mailboxes, self.catalog, self.hub)
+        self.get = self.queries.get
+        self.wait_for_result = self.queries.wait_for_result
+        self.find = self.queries.find
+        self.count = self.queries.count
+        self.fetch_payload = self.queries.fetch_payload
+        self.definition = self.queries.definition
+        self.versions = self.queries.versions
+        self.polls = Polls(self.desk, store.sessions, self.subscriptions, clock, entropy, settings, self._give_back)
+        self._aftermath = Aftermath(self.dispatch, self.hub, self.sweep, self.claims, store.payloads, telemetry, self.supervisor, clock)
+        self.hub.claimed = self.claims.workflows
+        self.hub.known = self.mailboxes.known
+        self.hub.on_remote_change = self._remote_change
+        self.hub.on_definitions = self._definitions_changed
+        self.draining = False
+
+    async def open(self) -> None:
+        """Start the background loops."""
+        loops = {
+            "due": self.sweep.due_step,
+            "timers": self.sweep.timers_step,
+            "retention": self.sweep.retention_step,
+            "expiry": self.judge.expiry_step,
+            "hold": self.judge.hold_step,
+            "take": self.dispatch.take_step,
+            "view": self.dispatch.view_step,
+            "ready": self._ready_step,
+            "refresh": self.workers.refresh_step,
+            "listen": self.hub.listen_step,
+            "poll": self.hub.poll_step,
+        }
+        for name, step in loops.items():
+            self.supervisor.loop(step, name)
+
+    async def drain(self, grace: int) -> None:
+        """No more grants; every worker is asked to leave within `grace` ms."""
+        self.draining = True
+        self.desk.closed = True
+        self.workers.go_away(grace)
+
+    async def close(self) -> None:
+        """Let the mailboxes finish, then end all loops."""
+        deadline = self.clock.now() + 2 * limits.SECOND
+        while self.mailboxes.busy and self.clock.now() < deadline:
+            await self.clock.sleep(10)
+        await self.supervisor.close()
+
+    @property
+    def ready(self) -> bool:
+        """Whether calls can be served: the store is reached and nobody drains."""
+        return not self.draining and self.clock.may_judge(0)
+
+    async def start(self, command: Start, fingerprint: str = "") -> Started:
+        """Start a workflow, or meet the one that has its key. Raises Rejection, StoreUnavailable."""
+        self._accepting()
+        key = command.key
+        if fingerprint:
+            definition = await self.catalog.get(key.namespace, key.workflow_type, fingerprint)
+        else:
+            definition = await self.catalog.active(key.namespace, key.workflow_type)
+        unknown = sorted(set(command.step_queues) - set(definition.by_name))
+        if unknown:
+            raise FieldViolation([(f"step_queues[{name!r}]", "names no step of the definition") for name in unknown])
+        workflow_id = key.workflow_id
+        if self.spill.needed(workflow_id, [command.input, *(signal.payload for signal in command.signals)]):
+            command = replace(command, input=await self.spill.spill(workflow_id, command.run_id, command.input))
+            signals = [
+                replace(signal, payload=await self.spill.spill(workflow_id, command.run_id, signal.payload)) for signal in command.signals
+            ]
+            command = replace(command, signals=tuple(signals))
+        created, workflow = await self.mailboxes.submit(workflow_id, StartCommand(command, definition, self.clock.now()))
+        return Started(workflow, created)
+
+    async def signal(self, target: Ref | str, signal: Signal) -> Signalled:
+        """Store a signal. A str target is a wake token. Raises Rejection, StoreUnavailable."""
+        self._accepting()
+        ref, run_id = (target, "") if isinstance(target, Ref) else (None, decode_wake_token(target).run_id)
+        workflow_id = target.key.workflow_id if isinstance(target, Ref) else decode_wake_token(target).workflow_id
+        signal = replace(signal, time=self.clock.now())
+        if self.spill.needed(workflow_id, [signal.payload]):
+            owner = await self.queries.load(workflow_id, ref)
+            signal = replace(signal, payload=await self.spill.spill(workflow_id, owner.run_id, signal.payload))
+        answer, workflow = await self.mailboxes.submit(workflow_id, SignalCommand(signal, ref, run_id))
+        return Signalled(workflow, duplicate=answer[0], consumed=answer[1])
+
+    async def cancel(self, ref: Ref, reason: str, request_id: str) -> CancelAccepted:
+        """Ask a workflow to cancel. Raises Rejection, StoreUnavailable."""
+        duplicate, workflow = await self.mailboxes.submit(ref.key.workflow_id, CancelCommand(ref, reason, request_id))
+        return CancelAccepted(workflow, duplicate)
+
+    def watch(self, ref: Ref, resume_token: str, include_frames: bool, follow: bool) -> AsyncIterator[list[WatchItem]]:
+        """Batches of what happens. Raises Rejection, StoreUnavailable."""
+        watcher = Watcher(self.hub, self.store.workflows, self.catalog, self.coordination, include_frames)
+        return watcher.run(ref, resume_token, follow)
+
+    async def complete(self, result: ResultIn) -> SettledOut:
+        """A unary result. Raises Rejection, StoreUnavailable."""
+        local = self._local(result.token)
+        prefer = local.pool if local is not None else None
+        if local is not None:
+            local.settling = local.acknowledged = True
+            if result.want_next and not local.pool.closed:
+                local.pool.credit += 1
+        answer = await self.settle(result, prefer)
+        if local is not None:
+            if answer.error is None or isinstance(answer.error, Rejection):
+                self.claims.remove(local.nonce)
+            else:
+                local.settling = False
+            for following in answer.next_claims:
+                local.stream.adopt(local.pool, following)
+            self.desk.changed.set()
+        if answer.error is not None:
+            raise answer.error
+        return answer
+
+    async def settle(self, result: ResultIn, prefer: Pool | None) -> SettledOut:
+        """Apply one result; the error, if any, is in the answer."""
+        try:
+            address = decode_claim_token(result.token)
+            await self.workers.frames_stored(address.nonce)
+            digest = outcome_digest(result.outcome)
+            outcome = result.outcome
+            if self.spill.needed(address.workflow_id, [payload_of(outcome)]):
+                outcome = await self.spill.outcome(address.workflow_id, address.run_id, outcome)
+            report = Report(address.step, address.nonce, outcome, digest, self.entropy.dice(), result.last_frame_seq)
+            settlement, workflow = await self.mailboxes.submit(address.workflow_id, ReportCommand(address.run_id, report, prefer))
+            following = await self._next_claims(settlement, workflow, prefer)
+            return SettledOut(result.result_id, settlement.duplicate, following)
+        except (Rejection, FieldViolation, StoreUnavailable) as error:
+            return SettledOut(result.result_id, error=error)
+
+    async def heartbeat(self, heartbeat: HeartbeatIn) -> HeartbeatOut:
+        """Checkpoint, frames, sign of life. Raises Rejection, StoreUnavailable."""
+        return await self.workers.heartbeat(heartbeat)
+
+    async def connect(self, hello: Hello) -> tuple[Welcome, WorkerStream]:
+        """A worker's stream. Raises StoreUnavailable, Rejection DRAINING."""
+        self._accepting()
+        return await self.workers.connect(hello)
+
+    async def poll(self, hello: Hello, max_claims: int, wait: int) -> tuple[tuple[PoolServed, ...], tuple[GrantedClaim, ...], int]:
+        """Unary claims, acknowledged from the start. Raises StoreUnavailable, Rejection DRAINING."""
+        self._accepting()
+        return await self.polls.poll(hello, max_claims, wait)
+
+    async def renew_claims(self, held: Sequence[HeldIn], lease: int) -> Sequence[tuple[str, int, bool, Exception | None]]:
+        """Renew the sessions of these unary claims: (token, lease remaining in ms, cancel requested, error)."""
+        return [await self.workers.renew_claim(item, lease) for item in held]
+
+    async def register(
+        self, definition: Definition, activate: bool, only_if_none: bool, validate_only: bool
+    ) -> tuple[Definition, ActiveDefinition | None]:
+        """Validate, compute contracts, store. Raises FieldViolation, StoreUnavailable."""
+        prepared = self.catalog.prepare(definition)
+        if validate_only:
+            return prepared, await self.store.definitions.active(prepared.namespace, prepared.workflow_type)
+        found = await self.catalog.register(prepared, activate, only_if_none)
+        self._tell_definitions()
+        return found
+
+    async def activate(self, namespace: str, workflow_type: str, fingerprint: str) -> ActiveDefinition:
+        """Make a fingerprint the one for new starts. Raises Rejection, StoreUnavailable."""
+        active = await self.catalog.activate(namespace, workflow_type, fingerprint)
+        self._tell_definitions()
+        return active
+
+    async def definitions(self, namespace: str) -> Sequence[ActiveDefinition]:
+        """The active definition of every type. Raises StoreUnavailable."""
+        return await self.store.definitions.list(namespace)
+
+    async def list_workers(self, namespace: str, limit: int) -> Sequence[Session]:
+        """Connected workers. Raises StoreUnavailable."""
+        return await self.sessions.list(namespace, limit)
+
+    def verdict(self, kind: str, claim: LocalClaim) -> None:
+        """Store what was found out about a local claim."""
+        self.supervisor.run(self.judge.verdict(kind, claim.workflow_id, claim.run_id, claim.step, claim.nonce), "verdict")
+
+    async def inspect(self, token: str) -> bool:
+        """Raise Rejection CLAIM_LOST unless the token is current; True = asked to cancel."""
+        return await self.workers.inspect(decode_claim_token(token))
+
+    def description(self) -> Mapping[str, str]:
+        """Facts for GetServerInfo."""
+        found = {f"store_{key}": value for key, value in self.store.description().items()}
+        found |= {f"coordination_{key}": value for key, value in self.coordination.description().items()}
+        return found
+
+    def _accepting(self) -> None:
+        if self.draining:
+            raise Rejection(Reason.DRAINING, "This server is shutting down; try another one.")
+
+    def _make_turn(self, definition: Definition, workflow: Workflow) -> Turn:
+        judging = self.clock.may_judge(self.settings.session_lease)
+        return Turn(Draft(definition, workflow, self.clock.now(), judging), self.desk, self.entropy)
+
+    def _after(self, workflow: Workflow, definition: Definition, turns: Sequence[Turn]) -> None:
+        self._aftermath.follow(workflow, definition, turns)
+
+    def _local(self, token: str) -> LocalClaim | None:
+        try:
+            return self.claims.get(decode_claim_token(token).nonce)
+        except Rejection:
+            return None
+
+    async def _next_claims(self, settlement: Settlement, workflow: Workflow, prefer: Pool | None) -> tuple[GrantedClaim, ...]:
+        if not settlement.next_claims or prefer is None:
+            return ()
+        key = workflow.key
+        definition = await self.catalog.get(key.namespace, key.workflow_type, workflow.fingerprint)
+        made = []
+        for name, claim_no in settlement.next_claims:
+            step = workflow.steps.get(name)
+            if step is None or step.claim is None or step.claim_no != claim_no:
+                continue
+            claim = build_claim(definition, workflow, name, prefer, self.clock.now())
+            made.append(await resolve_claim(self.store.payloads, claim) if has_refs(claim) else claim)
+        return tuple(made)
+
+    def _give_back(self, claim: GrantedClaim) -> None:
+        address: Address = decode_claim_token(claim.token)
+        work = self.judge.verdict("undelivered", address.workflow_id, address.run_id, address.step, address.nonce)
+        self.supervisor.run(work, "give back")
+
+    async def _ready_step(self) -> None:
+        await self.clock.sleep(self.settings.sweep_interval)
+        await self.dispatch.ready_step()
+
+    def _remote_change(self, workflow_id: bytes) -> None:
+        self.mailboxes.forget(workflow_id)
+        if self.claims.of_workflow(workflow_id):
+            self.supervisor.run(self.workers.reconcile(workflow_id), "reconcile")
+
+    def _definitions_changed(self) -> None:
+        self.catalog.forget()
+        self.workers.refresh_soon()
+
+    def _tell_definitions(self) -> None:
+        self.workers.refresh_soon()
+        self.hub.publish(WakeUp(DEFINITIONS, b""))

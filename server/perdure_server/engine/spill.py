@@ -1,0 +1,67 @@
+"""Large payloads leave the document before the state that refers to them is written."""
+
+from collections.abc import Callable, Sequence
+
+from perdure_server.kernel import limits
+from perdure_server.kernel.outcomes import Completed, Failed, Outcome, Released, Waiting
+from perdure_server.kernel.values import Failure, Payload
+from perdure_server.kernel.workflow import Workflow
+from perdure_server.ports.clock import Clock
+from perdure_server.ports.store import Payloads
+
+_SMALL = 1_024
+
+
+class Spill:
+    """Decides by size, and by how full the document is as far as this server knows."""
+
+    def __init__(self, payloads: Payloads, known: Callable[[bytes], Workflow | None], clock: Clock) -> None:
+        self._payloads = payloads
+        self._known = known
+        self._clock = clock
+
+    def threshold(self, workflow_id: bytes) -> int:
+        """Payloads of more bytes than this get a document of their own."""
+        workflow = self._known(workflow_id)
+        if workflow is not None and workflow.inline_bytes > limits.INLINE_TOTAL - limits.INLINE_PAYLOAD:
+            return _SMALL
+        return limits.INLINE_PAYLOAD
+
+    def needed(self, workflow_id: bytes, payloads: Sequence[Payload | None]) -> bool:
+        """Whether one of them must go."""
+        most = self.threshold(workflow_id)
+        return any(payload is not None and payload.inline_size > most for payload in payloads)
+
+    async def spill(self, workflow_id: bytes, run_id: str, payload: Payload | None) -> Payload | None:
+        """The payload itself, or what refers to it. Raises StoreUnavailable."""
+        if payload is None or payload.inline_size <= self.threshold(workflow_id):
+            return payload
+        return (await self._payloads.put(run_id, [payload], self._clock.now()))[0]
+
+    async def outcome(self, workflow_id: bytes, run_id: str, outcome: Outcome) -> Outcome:
+        """The outcome with its payload spilled if it must be. Raises StoreUnavailable."""
+        match outcome:
+            case Completed(output):
+                return Completed(await self.spill(workflow_id, run_id, output))
+            case Failed(failure):
+                details = await self.spill(workflow_id, run_id, failure.details)
+                return Failed(Failure(failure.type, failure.message, details, failure.non_retryable, failure.retry_after))
+            case Waiting(wait, checkpoint, keep):
+                return Waiting(wait, await self.spill(workflow_id, run_id, checkpoint), keep)
+            case Released(checkpoint, keep):
+                return Released(await self.spill(workflow_id, run_id, checkpoint), keep)
+            case _:
+                return outcome
+
+
+def payload_of(outcome: Outcome) -> Payload | None:
+    """The payload that an outcome brings."""
+    match outcome:
+        case Completed(output):
+            return output
+        case Failed(failure):
+            return failure.details
+        case Waiting(_, checkpoint) | Released(checkpoint):
+            return checkpoint
+        case _:
+            return None

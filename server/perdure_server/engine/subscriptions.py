@@ -1,0 +1,44 @@
+"""Which queues a worker's pools draw from: the fingerprints in which the steps have the contracts that it was built for."""
+
+from collections.abc import Sequence
+
+from perdure_server.engine.catalog import Catalog
+from perdure_server.engine.values import PoolServed, StepServed
+from perdure_server.kernel.definition import Definition, StepKind
+from perdure_server.kernel.rejection import Reason
+from perdure_server.ports.store import Subscription
+
+
+class Subscriptions:
+    """Matches contracts with registered definitions."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    async def serve(self, namespace: str, pools: Sequence[Subscription]) -> list[tuple[PoolServed, frozenset[str]]]:
+        """Per pool its status and its queue ids. A step with an empty contract takes any version; no steps at all mean every activity of the type.
+
+        Raises StoreUnavailable.
+        """
+        return [await self._serve(namespace, pool) for pool in pools]
+
+    async def _serve(self, namespace: str, pool: Subscription) -> tuple[PoolServed, frozenset[str]]:
+        versions = await self._catalog.versions(namespace, pool.workflow_type)
+        wanted = pool.step_contracts or {plan.name: "" for version in versions for plan in version.steps if plan.kind is StepKind.ACTIVITY}
+        queues: set[str] = set()
+        steps: list[StepServed] = []
+        for name, contract in wanted.items():
+            accepted = [version.fingerprint for version in versions if _matches(version, name, contract)]
+            queues |= {f"{namespace}/{pool.queue}/{pool.workflow_type}/{fingerprint[:16]}/{name}" for fingerprint in accepted}
+            steps.append(StepServed(name, contract, tuple(accepted), None if accepted else _problem(versions, name)))
+        return PoolServed(pool.pool, tuple(steps)), frozenset(queues)
+
+
+def _matches(version: Definition, name: str, contract: str) -> bool:
+    plan = version.by_name.get(name)
+    return plan is not None and plan.kind is StepKind.ACTIVITY and (not contract or plan.contract == contract)
+
+
+def _problem(versions: Sequence[Definition], name: str) -> Reason:
+    known = any(name in version.by_name for version in versions)
+    return Reason.DEFINITION_MISMATCH if known else Reason.DEFINITION_NOT_FOUND

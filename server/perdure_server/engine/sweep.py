@@ -1,0 +1,152 @@
+"""The sweep: always on, on every server. It asks the store what is due; Redis timers only make it quicker."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+
+from perdure_server.engine.commands import AdvanceCommand
+from perdure_server.engine.hub import SERVER, Hub
+from perdure_server.engine.judge import Judge
+from perdure_server.engine.mailbox import Mailboxes
+from perdure_server.engine.settings import EngineSettings
+from perdure_server.engine.tasks import Supervisor
+from perdure_server.kernel import limits
+from perdure_server.kernel.workflow import CLAIMED, StepState, Workflow
+from perdure_server.ports.clock import Clock
+from perdure_server.ports.coordination import Coordination, WakeUp
+from perdure_server.ports.errors import CoordinationUnavailable, CorruptDocument
+from perdure_server.ports.store import Workflows
+
+_WINDOW = 500
+_AT_ONCE = 64
+_OTHERS_AFTER = 3 * limits.SECOND
+_TIMER_POLL = 200
+_TIMER_HORIZON = 5 * limits.MINUTE
+_RETENTION_PAUSE = 5 * limits.SECOND
+_RETENTION_BATCH = 100
+
+
+class Sweep:
+    """Due workflows, timers, and the end of retention."""
+
+    def __init__(
+        self,
+        workflows: Workflows,
+        coordination: Coordination,
+        mailboxes: Mailboxes,
+        judge: Judge,
+        hub: Hub,
+        supervisor: Supervisor,
+        clock: Clock,
+        settings: EngineSettings,
+    ) -> None:
+        self._workflows = workflows
+        self._coordination = coordination
+        self._mailboxes = mailboxes
+        self._judge = judge
+        self._hub = hub
+        self._supervisor = supervisor
+        self._clock = clock
+        self._settings = settings
+        self._servers: dict[bytes, int] = {}
+        self._me = settings.server_id.encode()
+        self._unset: dict[bytes, int] = {}
+        self._setting = False
+        self._next_timer_here = asyncio.Event()
+        hub.on_server = self._heard_server
+        self.found = 0
+
+    async def due_step(self) -> None:
+        """What is due in the store: this server's share at once, the others' after 3 s."""
+        await self._clock.sleep(self._settings.sweep_interval)
+        self._hub.publish(WakeUp(SERVER, self._me))
+        now = self._clock.now()
+        rows = await self._workflows.due(now, _WINDOW)
+        mine = [row.workflow_id for row in rows if self._is_mine(row.workflow_id, now) or now - row.wake_time >= _OTHERS_AFTER]
+        self.found += len(mine)
+        await self._advance(mine)
+
+    async def timers_step(self) -> None:
+        """What is due by the timers of coordination; each goes to one server."""
+        now = self._clock.now()
+        due = await self._coordination.due_timers(now, _WINDOW)
+        if due:
+            await self._advance(due)
+            return
+        following = await self._coordination.next_timer()
+        wait = _TIMER_POLL if following is None else max(1, min(_TIMER_POLL, following - now))
+        self._next_timer_here.clear()
+        try:
+            async with asyncio.timeout(wait / 1000):
+                await self._next_timer_here.wait()
+        except TimeoutError:
+            return
+
+    def set_timer(self, workflow_id: bytes, due: int) -> None:
+        """A step falls due soon; far ones are left to the sweep."""
+        if due - self._clock.now() > _TIMER_HORIZON:
+            return
+        self._unset[workflow_id] = min(due, self._unset.get(workflow_id, due))
+        if not self._setting:
+            self._setting = True
+            self._supervisor.run(self._set_all(), "set timers")
+
+    async def retention_step(self) -> None:
+        """Remove what has ended long enough ago, payloads first."""
+        await self._clock.sleep(_RETENTION_PAUSE)
+        for workflow_id in await self._workflows.expired(self._clock.now(), _RETENTION_BATCH):
+            workflow = await self._workflows.load(workflow_id)
+            if workflow is not None and workflow.is_ended:
+                await self._workflows.delete(workflow)
+                self._mailboxes.forget(workflow_id)
+
+    async def _advance(self, workflow_ids: Sequence[bytes]) -> None:
+        gate = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(workflow_id: bytes) -> None:
+            async with gate:
+                await self._advance_one(workflow_id)
+
+        results = await asyncio.gather(*(one(workflow_id) for workflow_id in workflow_ids), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException) and not isinstance(result, CorruptDocument):
+                raise result
+
+    async def _advance_one(self, workflow_id: bytes) -> None:
+        workflow = self._mailboxes.known(workflow_id) or await self._workflows.load(workflow_id)
+        if workflow is None:
+            return
+        if self._clock.may_judge(self._settings.session_lease):
+            await self._judge.acknowledgements(workflow)
+        elif _only_judgements_due(workflow, self._clock.now()):
+            return
+        await self._mailboxes.submit(workflow_id, AdvanceCommand())
+
+    async def _set_all(self) -> None:
+        try:
+            while self._unset:
+                timers, self._unset = self._unset, {}
+                await self._coordination.set_timers(timers)
+                self._next_timer_here.set()
+        except CoordinationUnavailable:
+            self._unset.clear()
+        finally:
+            self._setting = False
+
+    def _heard_server(self, server: bytes) -> None:
+        self._servers[server] = self._clock.now()
+
+    def _is_mine(self, workflow_id: bytes, now: int) -> bool:
+        alive = [server for server, heard in self._servers.items() if now - heard <= _OTHERS_AFTER]
+        others = [server for server in alive if server != self._me]
+        if not others:
+            return True
+        return max([self._me, *others], key=lambda server: hashlib.blake2b(server + workflow_id, digest_size=8).digest()) == self._me
+
+
+def _only_judgements_due(workflow: Workflow, now: int) -> bool:
+    """Whether nothing is due but what must wait until the workers had time to report again."""
+    for step in workflow.steps.values():
+        if step.state in (StepState.WAITING, StepState.BACKOFF) and step.due is not None and step.due <= now:
+            return False
+    return any(step.state in CLAIMED for step in workflow.steps.values()) or workflow.deadline is not None
