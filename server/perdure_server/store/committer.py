@@ -4,10 +4,12 @@ At most two batches are in flight. A batch holds one write per `_id`, and never 
 depends on another goes out after its acknowledgement. Every caller is answered for its own write alone, and a caller that is cancelled
 leaves its write where it is.
 
-Two roads. A: the `bulkWrite` command of MongoDB 8 tells the result of each operation. B (MongoDB 6 and 7): `insert` tells it too, `update`
-tells only how many matched, so a short count is settled by one read of the batch. For that every write leaves a fresh `write_id` in the
-document: the stored one equal to ours proves that we wrote; the revision that we would have written under another `write_id` proves that
-somebody else did. What neither proves is settled by the count, or is unknown.
+The roads. BULK_WRITE: the command of MongoDB 8 tells the result of each operation. INSERT_AND_UPDATE, for MongoDB 6 and 7: `insert` tells
+it, too, `update` tells only how many matched, so a short count is settled by one read of the batch. INSERT_AND_BULK_WRITE, for SecantusDB,
+which flushes its journal once for an `insert` of many and once per operation of a `bulkWrite`.
+
+To settle, every write leaves a fresh `write_id` in the document. The stored one equal to ours proves that we wrote; the revision that we
+would have written under another `write_id` proves that somebody else did. What neither proves is settled by the count, or is unknown.
 """
 
 import asyncio
@@ -22,15 +24,10 @@ from bson.raw_bson import RawBSONDocument
 
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.errors import DocumentTooLarge, StoreError, StoreUnavailable
-from perdure_server.store import documents
+from perdure_server.store import documents, limits
 from perdure_server.store.driver import DUPLICATE_KEY, MAJORITY, encoded, is_unavailable
 
 log = logging.getLogger(__name__)
-
-IN_FLIGHT: Final = 2
-BATCH_WRITES: Final = 500
-BATCH_BYTES: Final = 12 * 1024 * 1024  # below the 16 MiB of a command on every version
-DOCUMENT_BYTES: Final = 16 * 1024 * 1024
 
 _TOO_LARGE: Final = frozenset({10334, 17419, 17420, 17280})
 _BAD_VALUE: Final = 2  # an insert that is too large has only this code and a text
@@ -39,10 +36,11 @@ Document = dict[str, Any]
 
 
 class Road(Enum):
-    """How results of a batch are told apart."""
+    """By which commands a batch goes out."""
 
     BULK_WRITE = "bulkWrite"
-    INSERT_AND_UPDATE = "insert and update"
+    INSERT_AND_UPDATE = "insert, update"
+    INSERT_AND_BULK_WRITE = "insert, bulkWrite"
 
 
 class Sender(Protocol):
@@ -77,7 +75,7 @@ class _Write:
             update.set[documents.WRITE_ID] = write_id
             self.body = encoded(update.operators())
         self.size = len(self.body.raw)
-        if self.size > DOCUMENT_BYTES:
+        if self.size > limits.DOCUMENT_BYTES:
             raise DocumentTooLarge(f"the write alone has {self.size} bytes")
 
     def condition(self) -> Document:
@@ -134,14 +132,14 @@ class Committer:
 
     def _pump_soon(self) -> None:
         # At the end of this round of the loop: what wakes together is sent together.
-        if not self._pump_is_due and len(self._in_flight) < IN_FLIGHT:
+        if not self._pump_is_due and len(self._in_flight) < limits.BATCHES_IN_FLIGHT:
             self._pump_is_due = True
             asyncio.get_running_loop().call_soon(self._pump)
 
     def _pump(self) -> None:
         self._pump_is_due = False
         loop = asyncio.get_running_loop()
-        while len(self._in_flight) < IN_FLIGHT:
+        while len(self._in_flight) < limits.BATCHES_IN_FLIGHT:
             batch = self._take()
             if not batch:
                 return
@@ -159,12 +157,12 @@ class Committer:
         batch: list[_Write] = []
         left: list[_Write] = []
         size = 0
-        while self._waiting and len(batch) < BATCH_WRITES:
+        while self._waiting and len(batch) < limits.BATCH_WRITES:
             write = self._waiting.popleft()
             if write.identity in self._busy:
                 left.append(write)
                 continue
-            if batch and size + write.size > BATCH_BYTES:
+            if batch and size + write.size > limits.BATCH_BYTES:
                 left.append(write)
                 break
             size += write.size
@@ -185,7 +183,7 @@ class Committer:
 
     async def _send(self, batch: Sequence[_Write], again: bool = False) -> None:
         try:
-            outcomes = await (self._bulk_write(batch) if self.road is Road.BULK_WRITE else self._insert_and_update(batch))
+            outcomes = await (self._bulk_write(batch) if self.road is Road.BULK_WRITE else self._separately(batch))
         except StoreUnavailable as error:
             _answer_all(batch, error)
             return
@@ -229,20 +227,27 @@ class Committer:
         _distrust_if_not_replicated(reply, outcomes)
         return outcomes
 
-    async def _insert_and_update(self, batch: Sequence[_Write]) -> list[Outcome]:
+    async def _separately(self, batch: Sequence[_Write]) -> list[Outcome]:
         inserts = [write for write in batch if write.old is None]
         updates = [write for write in batch if write.old is not None]
+        update = self._bulk_write if self.road is Road.INSERT_AND_BULK_WRITE else self._update
+        if not updates:
+            return await self._insert(inserts)
+        if not inserts:
+            return await update(updates)
+        answers = await asyncio.gather(self._insert(inserts), update(updates), return_exceptions=True)
         found: dict[bytes, Outcome] = {}
-        answers = await asyncio.gather(self._insert(inserts, found), self._update(updates, found), return_exceptions=True)
-        for answer in answers:
-            if isinstance(answer, BaseException) and (not isinstance(answer, StoreUnavailable) or not found):
+        for part, answer in zip((inserts, updates), answers, strict=True):
+            if isinstance(answer, StoreUnavailable):
+                # The other command may have been answered: only these are unknown.
+                found.update((write.identity, StoreUnavailable(str(answer))) for write in part)
+            elif isinstance(answer, BaseException):
                 raise answer
-        # One command may have failed while the other was answered: its writes stay unknown.
-        return [found.get(write.identity, StoreUnavailable("the result is unknown")) for write in batch]
+            else:
+                found.update(zip((write.identity for write in part), answer, strict=True))
+        return [found[write.identity] for write in batch]
 
-    async def _insert(self, batch: Sequence[_Write], found: dict[bytes, Outcome]) -> None:
-        if not batch:
-            return
+    async def _insert(self, batch: Sequence[_Write]) -> list[Outcome]:
         reply = await self._sender.command(
             {"insert": self._collection, "documents": [write.body for write in batch], "ordered": False, "writeConcern": MAJORITY}
         )
@@ -250,11 +255,9 @@ class Committer:
         for error in reply.get("writeErrors", ()):
             outcomes[error["index"]] = _outcome_of_error(batch[error["index"]], error)
         _distrust_if_not_replicated(reply, outcomes)
-        found.update(zip((write.identity for write in batch), outcomes, strict=True))
+        return outcomes
 
-    async def _update(self, batch: Sequence[_Write], found: dict[bytes, Outcome]) -> None:
-        if not batch:
-            return
+    async def _update(self, batch: Sequence[_Write]) -> list[Outcome]:
         updates = [{"q": write.condition(), "u": write.body, "multi": False} for write in batch]
         reply = await self._sender.command({"update": self._collection, "updates": updates, "ordered": False, "writeConcern": MAJORITY})
         outcomes: list[Outcome] = [None] * len(batch)
@@ -265,8 +268,9 @@ class Committer:
             outcomes = [reply["n"] == open_count if outcome is None else outcome for outcome in outcomes]
         elif None in outcomes:
             await self._settle(batch, outcomes, reply["n"])
+        outcomes = [StoreUnavailable("the result could not be told") if outcome is None else outcome for outcome in outcomes]
         _distrust_if_not_replicated(reply, outcomes)
-        found.update(zip((write.identity for write in batch), outcomes, strict=True))
+        return outcomes
 
     async def _settle(self, batch: Sequence[_Write], outcomes: list[Outcome], matched: int | None = None) -> None:
         """Fills in, from one read, what the reply did not tell. `matched` is how many of the open ones the reply counted, if it did.
@@ -274,18 +278,11 @@ class Committer:
         The command was acknowledged by the majority, and so was everything before it: a local read shows nothing that could be lost.
         """
         open_writes = {index: batch[index] for index, outcome in enumerate(outcomes) if outcome is None}
-        self.reads_to_settle += 1
-        reply = await self._sender.command(
-            {
-                "find": self._collection,
-                "filter": {"_id": {"$in": [write.identity for write in open_writes.values()]}},
-                "projection": {"run_id": 1, "revision": 1, documents.WRITE_ID: 1},
-                "batchSize": len(open_writes),
-                "singleBatch": True,
-                "readConcern": {"level": "local"},
-            }
-        )
-        stored = {document["_id"]: document for document in reply["cursor"]["firstBatch"]}
+        try:
+            stored = await self._read_back([write.identity for write in open_writes.values()])
+        except StoreError as error:
+            log.warning("the results of %d writes could not be read back", len(open_writes), exc_info=error)
+            return
         for index, write in open_writes.items():
             outcomes[index] = _proof(write, stored.get(write.identity))
         if matched is None:
@@ -295,6 +292,20 @@ class Committer:
         if left and missing in {0, len(left)}:
             for index in left:
                 outcomes[index] = missing > 0
+
+    async def _read_back(self, ids: Sequence[bytes]) -> dict[bytes, Document]:
+        self.reads_to_settle += 1
+        reply = await self._sender.command(
+            {
+                "find": self._collection,
+                "filter": {"_id": {"$in": ids}},
+                "projection": {"run_id": 1, "revision": 1, documents.WRITE_ID: 1},
+                "batchSize": len(ids),
+                "singleBatch": True,
+                "readConcern": {"level": "local"},
+            }
+        )
+        return {document["_id"]: document for document in reply["cursor"]["firstBatch"]}
 
 
 def _proof(write: _Write, stored: Mapping[str, Any] | None) -> bool | None:

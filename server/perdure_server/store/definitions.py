@@ -13,13 +13,12 @@ from msgspec import to_builtins
 from perdure_server.kernel.definition import Definition, StepKind
 from perdure_server.ports.errors import CorruptDocument, StoreError, StoreUnavailable
 from perdure_server.ports.store import ActiveDefinition
-from perdure_server.store.driver import MAJORITY, READ_TIMEOUT_MS, Connection
+from perdure_server.store import limits
+from perdure_server.store.driver import MAJORITY, Connection
 from perdure_server.store.replies import confirmed, is_duplicate
 
 DEFINITIONS: Final = "definitions"
 ACTIVE: Final = "active_definitions"
-RACES: Final = 20  # every lost race means that somebody else got on; more in a row is a fault
-LISTED: Final = 10_000
 
 Document = dict[str, Any]
 
@@ -79,7 +78,7 @@ class MongoDefinitions:
 
     async def put(self, definition: Definition) -> Definition:
         """As the port says."""
-        for _ in range(RACES):
+        for _ in range(limits.LOST_RACES):
             stored = await self.get(definition.namespace, definition.workflow_type, definition.fingerprint)
             if stored is None:
                 offered = with_policy_revision(definition, 1)
@@ -114,7 +113,7 @@ class MongoDefinitions:
 
     async def activate(self, namespace: str, workflow_type: str, fingerprint: str, only_if_none: bool) -> ActiveDefinition:
         """As the port says."""
-        for _ in range(RACES):
+        for _ in range(limits.LOST_RACES):
             stored = await self.active(namespace, workflow_type)
             if stored is None:
                 wanted = ActiveDefinition(namespace, workflow_type, fingerprint, 1)
@@ -146,11 +145,11 @@ class MongoDefinitions:
         command: Document = {
             "find": collection,
             "filter": condition,
-            "limit": LISTED,
-            "batchSize": LISTED,
+            "limit": limits.LISTED_DEFINITIONS,
+            "batchSize": limits.LISTED_DEFINITIONS,
             "singleBatch": True,
             "readConcern": {"level": level},
-            "maxTimeMS": READ_TIMEOUT_MS,
+            "maxTimeMS": limits.READ_TIMEOUT_MS,
         }
         if sort is not None:
             command["sort"] = sort

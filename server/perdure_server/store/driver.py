@@ -27,36 +27,30 @@ from pymongo.errors import (
 from pymongo.uri_parser import parse_uri
 
 from perdure_server.ports.errors import StoreError, StoreUnavailable
+from perdure_server.store import limits
 
 log = logging.getLogger(__name__)
 
 Driver = Literal["motor", "pymongo"]
 Document = dict[str, Any]
 
-WRITE_TIMEOUT_MS: Final = 5_000  # for majority and journal; the socket waits longer, so that the server's own answer comes first
-READ_TIMEOUT_MS: Final = 5_000
-SOCKET_TIMEOUT_MS: Final = 8_000
-CONNECT_TIMEOUT_MS: Final = 3_000
-SELECTION_TIMEOUT_MS: Final = 5_000
-POOL_SIZE: Final = 32
-
-MAJORITY: Final[Mapping[str, Any]] = {"w": "majority", "j": True, "wtimeout": WRITE_TIMEOUT_MS}
+MAJORITY: Final[Mapping[str, Any]] = {"w": "majority", "j": True, "wtimeout": limits.WRITE_TIMEOUT_MS}
 
 _PINNED: Final[Mapping[str, Any]] = {
     "appname": "perdure",
     "w": "majority",
     "journal": True,
-    "wTimeoutMS": WRITE_TIMEOUT_MS,
+    "wTimeoutMS": limits.WRITE_TIMEOUT_MS,
     "readPreference": "primary",
     "readConcernLevel": "local",
     "retryWrites": False,
     "retryReads": False,
     "timeoutMS": None,
-    "socketTimeoutMS": SOCKET_TIMEOUT_MS,
-    "connectTimeoutMS": CONNECT_TIMEOUT_MS,
-    "serverSelectionTimeoutMS": SELECTION_TIMEOUT_MS,
-    "waitQueueTimeoutMS": SELECTION_TIMEOUT_MS,
-    "maxPoolSize": POOL_SIZE,
+    "socketTimeoutMS": limits.SOCKET_TIMEOUT_MS,
+    "connectTimeoutMS": limits.CONNECT_TIMEOUT_MS,
+    "serverSelectionTimeoutMS": limits.SELECTION_TIMEOUT_MS,
+    "waitQueueTimeoutMS": limits.SELECTION_TIMEOUT_MS,
+    "maxPoolSize": limits.CONNECTIONS,
 }
 # In the URI these contradict a promise; the rest of the pinned ones are only numbers.
 _CONTRADICTING: Final = ("w", "journal", "readpreference", "readpreferencetags", "maxstalenessseconds", "readconcernlevel", "retrywrites")

@@ -3,19 +3,17 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from bson.errors import BSONError
 
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.errors import CorruptDocument, StoreError, StoreUnavailable
-from perdure_server.store import documents
-from perdure_server.store.driver import MAJORITY, READ_TIMEOUT_MS, Connection
+from perdure_server.store import documents, limits
+from perdure_server.store.driver import MAJORITY, Connection
 
 log = logging.getLogger(__name__)
 
-IN_FLIGHT: Final = 2
-LOADS_TOGETHER: Final = 100
 
 Document = dict[str, Any]
 _Waiter = asyncio.Future[Workflow | None]
@@ -54,15 +52,15 @@ class Loader:
             await asyncio.wait(set(self._in_flight))
 
     def _pump_soon(self) -> None:
-        if not self._pump_is_due and len(self._in_flight) < IN_FLIGHT:
+        if not self._pump_is_due and len(self._in_flight) < limits.BATCHES_IN_FLIGHT:
             self._pump_is_due = True
             asyncio.get_running_loop().call_soon(self._pump)
 
     def _pump(self) -> None:
         self._pump_is_due = False
         loop = asyncio.get_running_loop()
-        while self._waiting and len(self._in_flight) < IN_FLIGHT:
-            ids = list(self._waiting)[:LOADS_TOGETHER]
+        while self._waiting and len(self._in_flight) < limits.BATCHES_IN_FLIGHT:
+            ids = list(self._waiting)[: limits.LOADS_TOGETHER]
             batch = {workflow_id: self._waiting.pop(workflow_id) for workflow_id in ids}
             # Not the engine's tasks: a caller that goes must not take the query from the others.
             task = loop.create_task(self._run(batch), name="load batch")
@@ -129,7 +127,7 @@ class Loader:
             "batchSize": count,
             "limit": count,
             "readConcern": {"level": level},
-            "maxTimeMS": READ_TIMEOUT_MS,
+            "maxTimeMS": limits.READ_TIMEOUT_MS,
         }
 
     async def _kill(self, cursor_id: int) -> None:

@@ -6,7 +6,7 @@ Several servers of one simulation may share one MemoryStore. Every operation is 
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import bson
 from msgspec import Struct
@@ -14,12 +14,11 @@ from msgspec import Struct
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.errors import CorruptDocument, DocumentTooLarge
 from perdure_server.ports.store import Due, PageKey, Read, ReadyStep, WorkflowQuery, WorkflowRows
-from perdure_server.store import documents
+from perdure_server.store import documents, limits
 from perdure_server.store.driver import encoded
 from perdure_server.store.memory_records import Around, MemoryDefinitions, MemoryPayloads, MemorySessions
 from perdure_server.store.rows import NOT_IN_ROWS, page
-
-DOCUMENT_BYTES: Final = 16 * 1024 * 1024
+from perdure_server.store.step_layout import Update
 
 Document = dict[str, Any]
 T = TypeVar("T")
@@ -57,7 +56,7 @@ class _Stored(Struct):
 class MemoryStore:
     """The port's Store. `clock` gives store time in ms; `document_bytes` bounds a document."""
 
-    def __init__(self, clock: Callable[[], int], faults: Faults = no_faults, document_bytes: int = DOCUMENT_BYTES) -> None:
+    def __init__(self, clock: Callable[[], int], faults: Faults = no_faults, document_bytes: int = limits.DOCUMENT_BYTES) -> None:
         self.faults = faults
         self._clock = clock
         self.payloads = MemoryPayloads(self._around)
@@ -180,7 +179,7 @@ class MemoryWorkflows:
         """Damages a stored document, as a test's `$set` of top-level fields would."""
         self._keep(workflow_id, {**bson.decode(self._stored[workflow_id].raw), **changes})
 
-    def _commit(self, old: Workflow | None, new: Workflow, written: Document | documents.Update) -> bool:
+    def _commit(self, old: Workflow | None, new: Workflow, written: Document | Update) -> bool:
         stored = self._stored.get(new.workflow_id)
         if isinstance(written, dict):
             if stored is not None:

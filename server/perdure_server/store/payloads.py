@@ -8,11 +8,11 @@ from msgspec import msgpack
 
 from perdure_server.kernel.values import Payload, PayloadRef
 from perdure_server.ports.errors import StoreError
-from perdure_server.store.driver import MAJORITY, READ_TIMEOUT_MS, Connection
+from perdure_server.store import limits
+from perdure_server.store.driver import MAJORITY, Connection
 from perdure_server.store.replies import confirmed, is_duplicate
 
 PAYLOADS: Final = "payloads"
-PUT_BYTES: Final = 8 * 1024 * 1024
 
 Document = dict[str, Any]
 
@@ -79,7 +79,7 @@ class MongoPayloads:
                 "filter": {"_id": {"$in": [run_id + payload_id for payload_id in payload_ids]}},
                 "batchSize": len(payload_ids),
                 "readConcern": {"level": "local"},
-                "maxTimeMS": READ_TIMEOUT_MS,
+                "maxTimeMS": limits.READ_TIMEOUT_MS,
             }
         )
         cursor = reply["cursor"]
@@ -122,7 +122,7 @@ def _parted(updates: Sequence[Document]) -> Iterator[list[Document]]:
     for update in updates:
         content = update["u"]["$setOnInsert"]
         length = len(content.get("json") or content.get("binary") or b"")
-        if part and size + length > PUT_BYTES:
+        if part and size + length > limits.PAYLOAD_BATCH_BYTES:
             yield part
             part, size = [], 0
         part.append(update)

@@ -46,10 +46,11 @@ async def probe(connection: Connection, road: Road | None = None) -> Abilities:
     await _conditional_writes(connection, key)
     await _atomic_pipelines(connection, key)
     linearizable = await _linearizable(connection, key)
-    road = road or await _road(connection, key)
+    kind = "SecantusDB" if "secantusVersion" in build else "MongoDB"
+    road = road or await _road(connection, key, kind)
     await connection.command({"delete": PROBES, "deletes": [{"q": {"_id": key}, "limit": 1}], "writeConcern": MAJORITY})
     return Abilities(
-        kind="SecantusDB" if "secantusVersion" in build else "MongoDB",
+        kind=kind,
         version=str(build.get("secantusVersion", build["version"])),
         topology=topology,
         road=road,
@@ -106,7 +107,7 @@ async def _linearizable(connection: Connection, key: str) -> str:
     return "local"
 
 
-async def _road(connection: Connection, key: str) -> Road:
+async def _road(connection: Connection, key: str, kind: str) -> Road:
     operation = {"update": 0, "filter": {"_id": key}, "updateMods": {"$set": {"revision": 3}}, "multi": False}
     command = {
         "bulkWrite": 1,
@@ -123,4 +124,6 @@ async def _road(connection: Connection, key: str) -> Road:
             log.warning("bulkWrite exists but was refused (code %d)", error.code)
         return Road.INSERT_AND_UPDATE
     told = [result["n"] for result in reply["cursor"]["firstBatch"]]
-    return Road.BULK_WRITE if told == [1, 0] else Road.INSERT_AND_UPDATE
+    if told != [1, 0]:
+        return Road.INSERT_AND_UPDATE
+    return Road.INSERT_AND_BULK_WRITE if kind == "SecantusDB" else Road.BULK_WRITE

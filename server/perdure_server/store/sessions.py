@@ -8,7 +8,8 @@ from msgspec import to_builtins
 
 from perdure_server.ports.errors import StoreError
 from perdure_server.ports.store import Session
-from perdure_server.store.driver import MAJORITY, READ_TIMEOUT_MS, Connection
+from perdure_server.store import limits
+from perdure_server.store.driver import MAJORITY, Connection
 from perdure_server.store.replies import confirmed, is_duplicate, value_of
 
 SESSIONS: Final = "sessions"
@@ -61,7 +62,7 @@ class MongoSessions:
                 "limit": 1,
                 "singleBatch": True,
                 "readConcern": {"level": self._linearizable},
-                "maxTimeMS": READ_TIMEOUT_MS,
+                "maxTimeMS": limits.READ_TIMEOUT_MS,
             }
         )
         batch = reply["cursor"]["firstBatch"]
@@ -127,7 +128,7 @@ class MongoSessions:
                 "batchSize": limit,
                 "singleBatch": True,
                 "readConcern": {"level": "local"},
-                "maxTimeMS": READ_TIMEOUT_MS,
+                "maxTimeMS": limits.READ_TIMEOUT_MS,
             }
         )
         return [decode_session(document) for document in reply["cursor"]["firstBatch"]]

@@ -5,16 +5,15 @@ from typing import Any, Final
 
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.store import Due, PageKey, Read, ReadyStep, WorkflowQuery, WorkflowRows
-from perdure_server.store import documents
+from perdure_server.store import documents, limits
 from perdure_server.store.committer import Committer, Road
-from perdure_server.store.driver import MAJORITY, READ_TIMEOUT_MS, Connection
+from perdure_server.store.driver import MAJORITY, Connection
 from perdure_server.store.loader import Loader
 from perdure_server.store.payloads import delete_payloads
 from perdure_server.store.replies import confirmed
 from perdure_server.store.rows import NOT_IN_ROWS, filter_of, page
 
 WORKFLOWS: Final = "workflows"
-REVISIONS_TOGETHER: Final = 1_000
 
 Document = dict[str, Any]
 _NOT_QUARANTINED: Final = {"$exists": False}
@@ -62,8 +61,8 @@ class MongoWorkflows:
 
     async def revisions(self, workflow_ids: Sequence[bytes]) -> Mapping[bytes, tuple[str, int]]:
         """As the port says."""
-        if len(workflow_ids) > REVISIONS_TOGETHER:
-            raise ValueError(f"at most {REVISIONS_TOGETHER} ids a call")
+        if len(workflow_ids) > limits.REVISIONS_TOGETHER:
+            raise ValueError(f"at most {limits.REVISIONS_TOGETHER} ids a call")
         condition = {"_id": {"$in": list(workflow_ids)}}
         found = await self._find(condition, {"run_id": 1, "revision": 1}, len(workflow_ids))
         return {document["_id"]: (document["run_id"], document["revision"]) for document in found}
@@ -81,7 +80,7 @@ class MongoWorkflows:
 
     async def count(self, query: WorkflowQuery, at_most: int) -> int:
         """As the port says."""
-        command = {"count": WORKFLOWS, "query": filter_of(query), "limit": at_most, "maxTimeMS": READ_TIMEOUT_MS}
+        command = {"count": WORKFLOWS, "query": filter_of(query), "limit": at_most, "maxTimeMS": limits.READ_TIMEOUT_MS}
         reply = await self._connection.read({**command, "readConcern": {"level": "local"}})
         return int(reply["n"])
 
@@ -109,7 +108,7 @@ class MongoWorkflows:
             "batchSize": limit,
             "singleBatch": True,
             "readConcern": {"level": "local"},
-            "maxTimeMS": READ_TIMEOUT_MS,
+            "maxTimeMS": limits.READ_TIMEOUT_MS,
         }
         if sort is not None:
             command["sort"] = sort

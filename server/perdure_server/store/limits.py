@@ -1,0 +1,21 @@
+"""The bounds of this adapter: how long a command may take, how much goes into one. Sizes in bytes."""
+
+from typing import Final
+
+# The socket waits longer than the server does for majority and journal, so that the server's own answer comes first.
+WRITE_TIMEOUT_MS: Final = 5_000
+READ_TIMEOUT_MS: Final = 5_000
+SOCKET_TIMEOUT_MS: Final = 8_000
+CONNECT_TIMEOUT_MS: Final = 3_000
+SELECTION_TIMEOUT_MS: Final = 5_000
+CONNECTIONS: Final = 32
+
+BATCHES_IN_FLIGHT: Final = 2
+BATCH_WRITES: Final = 500
+BATCH_BYTES: Final = 12 * 1024 * 1024  # below the 16 MiB of a command on every version
+LOADS_TOGETHER: Final = 100
+REVISIONS_TOGETHER: Final = 1_000
+PAYLOAD_BATCH_BYTES: Final = 8 * 1024 * 1024
+DOCUMENT_BYTES: Final = 16 * 1024 * 1024  # MongoDB's own bound
+LISTED_DEFINITIONS: Final = 10_000
+LOST_RACES: Final = 20  # each means that somebody else got on; more in a row is a fault
