@@ -1,4 +1,4 @@
-"""What follows a stored change: grants are delivered, what became ready is offered, the losers and the curious are told, spans are exported."""
+"""What follows a stored change: claims are delivered, ready steps offered, losers and watchers told, spans exported."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,8 @@ from perdure_server.engine.desk import Pool
 from perdure_server.engine.dispatch import Dispatch
 from perdure_server.engine.grants import build_claim, has_refs, resolve_claim
 from perdure_server.engine.hub import Hub
+from perdure_server.engine.parts import Parts
 from perdure_server.engine.sweep import Sweep
-from perdure_server.engine.tasks import Supervisor
 from perdure_server.engine.turn import Turn
 from perdure_server.engine.values import CancelOut, GrantedClaim
 from perdure_server.kernel.definition import Definition
@@ -23,33 +23,21 @@ from perdure_server.kernel.effects import (
     WorkflowStarted,
 )
 from perdure_server.kernel.workflow import StepState, Workflow
-from perdure_server.ports.clock import Clock
-from perdure_server.ports.store import Payloads
-from perdure_server.ports.telemetry import AttemptSpan, Telemetry, WorkflowSpan
+from perdure_server.ports.telemetry import AttemptSpan, WorkflowSpan
 
 
 class Aftermath:
     """Performs effects. None of them decides anything; all may be lost."""
 
-    def __init__(
-        self,
-        dispatch: Dispatch,
-        hub: Hub,
-        sweep: Sweep,
-        claims: ClaimTable,
-        payloads: Payloads,
-        telemetry: Telemetry,
-        supervisor: Supervisor,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, parts: Parts, dispatch: Dispatch, hub: Hub, sweep: Sweep, claims: ClaimTable) -> None:
         self._dispatch = dispatch
         self._hub = hub
         self._sweep = sweep
         self._claims = claims
-        self._payloads = payloads
-        self._telemetry = telemetry
-        self._supervisor = supervisor
-        self._clock = clock
+        self._payloads = parts.store.payloads
+        self._telemetry = parts.telemetry
+        self._supervisor = parts.supervisor
+        self._clock = parts.clock
 
     def follow(self, workflow: Workflow, definition: Definition, turns: Sequence[Turn]) -> None:
         """Called once after each stored change."""

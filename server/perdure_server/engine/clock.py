@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 _SAMPLES = 8
 _UNCERTAIN = 1_000
+_LONGEST_SLEEP = 60_000
 
 
 class StoreClock:
@@ -55,7 +56,7 @@ class StoreClock:
     async def sleep_until(self, time: int) -> None:
         """Wait until store time is `time`; long waits are cut, so that a corrected clock counts (and none exceeds 24 days, case C14)."""
         while (left := time - self.now()) > 0:
-            await asyncio.sleep(min(left, 60_000) / 1000)
+            await self.sleep(min(left, _LONGEST_SLEEP))
 
     @staticmethod
     def _monotonic() -> int:

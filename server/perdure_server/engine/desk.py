@@ -14,8 +14,8 @@ from perdure_server.kernel.claims import Ticket
 from perdure_server.ports.clock import Clock
 
 _VIEW_FRESH_FOR = 1_000
-_NONCE_BYTES = 14
-_SPAN_BYTES = 8
+_NONCE_SIZE = 14
+_SPAN_SIZE = 8
 
 
 class Pool:
@@ -132,7 +132,7 @@ class Desk:
 
     def ticket(self, session_id: str, connection_no: int, acknowledged: bool) -> Ticket:
         """A fresh claim identity."""
-        return Ticket(self._entropy.hex(_NONCE_BYTES), self._entropy.hex(_SPAN_BYTES), session_id, connection_no, acknowledged)
+        return Ticket(self._entropy.hex(_NONCE_SIZE), self._entropy.hex(_SPAN_SIZE), session_id, connection_no, acknowledged)
 
     def _take(self, pool: Pool) -> Slot:
         pool.credit -= 1

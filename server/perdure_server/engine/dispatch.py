@@ -6,16 +6,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from perdure_server.engine.commands import GrantCommand
 from perdure_server.engine.desk import Desk, Slot
 from perdure_server.engine.mailbox import Mailboxes
-from perdure_server.engine.tasks import Supervisor
+from perdure_server.engine.parts import Parts
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import Rejection
 from perdure_server.kernel.seal import queue_id
 from perdure_server.kernel.workflow import StepState, Workflow
-from perdure_server.ports.clock import Clock
-from perdure_server.ports.coordination import Coordination, ReadyItem
+from perdure_server.ports.coordination import ReadyItem
 from perdure_server.ports.errors import CoordinationUnavailable, StoreUnavailable
-from perdure_server.ports.store import Workflows
 
 _TAKE_WAIT = 250
 _TAKE_LIMIT = 200
@@ -26,15 +24,13 @@ _BUSY_SWEEP = 10 * limits.SECOND
 class Dispatch:
     """Offers, takes and grants."""
 
-    def __init__(
-        self, desk: Desk, mailboxes: Mailboxes, coordination: Coordination, workflows: Workflows, supervisor: Supervisor, clock: Clock
-    ) -> None:
+    def __init__(self, parts: Parts, desk: Desk, mailboxes: Mailboxes) -> None:
         self._desk = desk
         self._mailboxes = mailboxes
-        self._coordination = coordination
-        self._workflows = workflows
-        self._supervisor = supervisor
-        self._clock = clock
+        self._coordination = parts.coordination
+        self._workflows = parts.store.workflows
+        self._supervisor = parts.supervisor
+        self._clock = parts.clock
         self._unannounced: list[ReadyItem] = []
         self._announcing = False
         self._swept_busy = 0

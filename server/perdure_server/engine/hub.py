@@ -3,25 +3,22 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
-from perdure_server.engine.tasks import Supervisor
+from perdure_server.engine.parts import Parts
 from perdure_server.kernel import limits
 from perdure_server.kernel.workflow import Workflow
-from perdure_server.ports.clock import Clock
-from perdure_server.ports.coordination import Coordination, WakeUp
+from perdure_server.ports.coordination import WakeUp
 from perdure_server.ports.errors import CoordinationUnavailable
-from perdure_server.ports.store import Workflows
 
 WORKFLOW = "w"
 FRAMES = "f"
 DEFINITIONS = "d"
 SERVER = "s"
 LOST_TRACK = "*"
-_POLL_INTERVAL = 2 * limits.SECOND
 _POLL_BATCH = 1_000
 
 
 class Interest:
-    """One party's interest in one workflow: `news` is set whenever it may have changed; `workflow` is the newest known state, if this server made it."""
+    """One party's interest in one workflow: `news` is set when it may have changed; `workflow` is its newest state, if made here."""
 
     def __init__(self) -> None:
         self.news = asyncio.Event()
@@ -33,11 +30,11 @@ class Interest:
 class Hub:
     """One subscription per server, however many watchers."""
 
-    def __init__(self, coordination: Coordination, workflows: Workflows, supervisor: Supervisor, clock: Clock) -> None:
-        self._coordination = coordination
-        self._workflows = workflows
-        self._supervisor = supervisor
-        self._clock = clock
+    def __init__(self, parts: Parts) -> None:
+        self._coordination = parts.coordination
+        self._workflows = parts.store.workflows
+        self._supervisor = parts.supervisor
+        self._clock = parts.clock
         self._interests: dict[bytes, set[Interest]] = {}
         self._revisions: dict[bytes, tuple[str, int]] = {}
         self._unpublished: list[WakeUp] = []
@@ -99,7 +96,7 @@ class Hub:
 
     async def poll_step(self) -> None:
         """Compare the revisions of all watched workflows, so that a lost last message costs time only."""
-        await self._clock.sleep(_POLL_INTERVAL)
+        await self._clock.sleep(limits.REVISION_POLL_INTERVAL)
         ids = list({*self._interests, *self.claimed()})
         for start in range(0, len(ids), _POLL_BATCH):
             found = await self._workflows.revisions(ids[start : start + _POLL_BATCH])

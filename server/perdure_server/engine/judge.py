@@ -1,16 +1,15 @@
-"""Judging claims and sessions: who acknowledged, who is gone. Every verdict is one conditional write on the session first, then one on the workflow."""
+"""Judging claims and sessions. A verdict is one conditional write on the session, then one on the workflow."""
 
 import asyncio
 
 from perdure_server.engine.claimtable import ClaimTable, LocalClaim
 from perdure_server.engine.commands import SessionLostCommand, VerdictCommand
 from perdure_server.engine.mailbox import Mailboxes
-from perdure_server.engine.settings import EngineSettings
+from perdure_server.engine.parts import Parts
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import Rejection
 from perdure_server.kernel.workflow import CLAIMED, Claim, Workflow
-from perdure_server.ports.clock import Clock
-from perdure_server.ports.store import Session, Sessions, Workflows
+from perdure_server.ports.store import Session
 
 _SESSIONS = 100
 _CLAIMS = 500
@@ -19,15 +18,13 @@ _CLAIMS = 500
 class Judge:
     """Used by the sweep, by streams, and by a reconnecting worker's hello."""
 
-    def __init__(
-        self, sessions: Sessions, workflows: Workflows, mailboxes: Mailboxes, claims: ClaimTable, clock: Clock, settings: EngineSettings
-    ) -> None:
-        self._sessions = sessions
-        self._workflows = workflows
+    def __init__(self, parts: Parts, mailboxes: Mailboxes, claims: ClaimTable) -> None:
+        self._sessions = parts.store.sessions
+        self._workflows = parts.store.workflows
         self._mailboxes = mailboxes
         self._claims = claims
-        self._clock = clock
-        self._settings = settings
+        self._clock = parts.clock
+        self._settings = parts.settings
 
     async def verdict(self, kind: str, workflow_id: bytes, run_id: str, step: str, nonce: str) -> None:
         """Store a verdict; a claim that is gone anyway is no error. Raises StoreUnavailable."""
@@ -87,8 +84,8 @@ class Judge:
     async def sort_out(self, session: Session, held_nonces: frozenset[str]) -> list[tuple[Workflow, str, Claim]]:
         """After a reconnect: which claims of the session go on with this connection.
 
-        Those that the worker names are held; acknowledged ones that it does not name are lost; the others of lower connections are given back.
-        Raises StoreUnavailable.
+        Those that the worker names are held; acknowledged ones that it does not name are lost; others of lower connections are
+        given back. Raises StoreUnavailable.
         """
         kept: list[tuple[Workflow, str, Claim]] = []
         for workflow_id in await self._workflows.claimed_by([session.session_id], _CLAIMS):

@@ -1,7 +1,8 @@
 """One mailbox per workflow: commands queue in the process, are applied together, and share one conditional write.
 
-The mailbox owns the write, so a cancelled call never cancels it. A lost race or an unknown result reads again and applies each command again; every command
-recognises its own effect. A refusal or a no-op is answered only from a linearizable read or right after an own acknowledged write.
+The mailbox owns the write, so a cancelled call never cancels it. A lost race or an unknown result reads again and applies each
+command again; every command recognises its own effect. A refusal or a no-op is answered only from a linearizable read, or right
+after an own acknowledged write.
 """
 
 import asyncio
@@ -11,16 +12,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from perdure_server.engine.catalog import Catalog
-from perdure_server.engine.tasks import Supervisor
+from perdure_server.engine.parts import Parts
 from perdure_server.engine.turn import Turn
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.seal import seal
 from perdure_server.kernel.workflow import Workflow
-from perdure_server.ports.clock import Clock
 from perdure_server.ports.errors import DocumentTooLarge, StoreUnavailable
-from perdure_server.ports.store import Read, Workflows
+from perdure_server.ports.store import Read
 
 logger = logging.getLogger(__name__)
 
@@ -75,21 +75,18 @@ class Mailboxes:
 
     def __init__(
         self,
-        workflows: Workflows,
+        parts: Parts,
         catalog: Catalog,
-        clock: Clock,
-        supervisor: Supervisor,
         make_turn: Callable[[Definition, Workflow], Turn],
         after: Callable[[Workflow, Definition, Sequence[Turn]], None],
-        cache_size: int,
     ) -> None:
-        self._workflows = workflows
+        self._workflows = parts.store.workflows
         self._catalog = catalog
-        self._clock = clock
-        self._supervisor = supervisor
+        self._clock = parts.clock
+        self._supervisor = parts.supervisor
         self._make_turn = make_turn
         self._after = after
-        self._cache_size = cache_size
+        self._cache_size = parts.settings.cache_size
         self._boxes: OrderedDict[bytes, _Box] = OrderedDict()
         self.conflicts = 0
 
@@ -175,7 +172,8 @@ class Mailboxes:
             definition = await self._definition(base, batch)
             new, writers, idle = self._apply(base, definition, batch)
             if writers:
-                assert definition is not None and new is not None, "only an instance with its definition can change"
+                assert definition is not None, "only an instance with its definition can change"
+                assert new is not None, "a writer made one"
                 stored = await self._store(base, definition, new, writers)
                 if stored is None:
                     self.conflicts += 1
@@ -242,14 +240,23 @@ class Mailboxes:
         try:
             stored = await self._workflows.commit(base, sealed)
         except DocumentTooLarge:
-            if not any(pending.command.shrink() for pending in writers):
+            if not _shrink(writers):
                 raise
         finally:
             if not stored:
-                for pending in writers:
-                    if pending.turn is not None:
-                        pending.turn.undo()
+                _undo(writers)
         return sealed if stored else None
+
+
+def _undo(writers: list[Pending[Any]]) -> None:
+    for pending in writers:
+        if pending.turn is not None:
+            pending.turn.undo()
+
+
+def _shrink(writers: list[Pending[Any]]) -> bool:
+    shrunk = [pending.command.shrink() for pending in writers]  # every one, not only the first that can
+    return any(shrunk)
 
 
 def _settle_idle(pending: Pending[Any], base: Workflow | None) -> None:

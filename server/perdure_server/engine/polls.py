@@ -4,35 +4,24 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from perdure_server.engine.desk import Desk, Pool
-from perdure_server.engine.entropy import Entropy
-from perdure_server.engine.settings import EngineSettings
+from perdure_server.engine.parts import Parts
 from perdure_server.engine.subscriptions import Subscriptions
 from perdure_server.engine.values import GrantedClaim, Hello, PoolServed
 from perdure_server.kernel import limits
-from perdure_server.ports.clock import Clock
-from perdure_server.ports.store import Session, Sessions
+from perdure_server.ports.store import Session
 
 
 class Polls:
     """Long polls: each claim gets a session of its own, acknowledged from the start."""
 
-    def __init__(
-        self,
-        desk: Desk,
-        sessions: Sessions,
-        subscriptions: Subscriptions,
-        clock: Clock,
-        entropy: Entropy,
-        settings: EngineSettings,
-        give_back: Callable[[GrantedClaim], None],
-    ) -> None:
+    def __init__(self, parts: Parts, desk: Desk, subscriptions: Subscriptions, give_back: Callable[[GrantedClaim], None]) -> None:
         self._desk = desk
         self._give_back = give_back
-        self._sessions = sessions
+        self._sessions = parts.store.sessions
         self._subscriptions = subscriptions
-        self._clock = clock
-        self._entropy = entropy
-        self._settings = settings
+        self._clock = parts.clock
+        self._entropy = parts.entropy
+        self._settings = parts.settings
 
     async def poll(self, hello: Hello, max_claims: int, wait: int) -> tuple[tuple[PoolServed, ...], tuple[GrantedClaim, ...], int]:
         """Up to `max_claims` claims, as soon as there is one, or none after `wait` ms; and the lease in ms. Raises StoreUnavailable."""

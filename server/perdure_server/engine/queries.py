@@ -9,7 +9,6 @@ from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.commands import require_ref
 from perdure_server.engine.grants import fetch, inline
 from perdure_server.engine.hub import Hub, Interest
-from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.values import Ref, View
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
@@ -23,9 +22,8 @@ from perdure_server.ports.store import PageKey, Read, Store, WorkflowQuery, Work
 class Queries:
     """All methods raise Rejection and StoreUnavailable."""
 
-    def __init__(self, store: Store, mailboxes: Mailboxes, catalog: Catalog, hub: Hub) -> None:
+    def __init__(self, store: Store, catalog: Catalog, hub: Hub) -> None:
         self._store = store
-        self._mailboxes = mailboxes
         self._catalog = catalog
         self._hub = hub
 
@@ -43,11 +41,11 @@ class Queries:
         view = await self._view(workflow)
         return await self.resolve(view) if with_payloads else view
 
-    async def wait_for_result(self, ref: Ref, timeout: int) -> View:
-        """The instance once it has ended, or as it is after `timeout` ms."""
+    async def wait_for_result(self, ref: Ref, within: int) -> View:
+        """The instance once it has ended, or as it is after `within` ms."""
         interest = self._hub.join(ref.key.workflow_id)
         try:
-            async with asyncio.timeout(min(timeout, limits.RESULT_WAIT_MAX) / 1000):
+            async with asyncio.timeout(min(within, limits.RESULT_WAIT_MAX) / 1000):
                 while not (workflow := await self.load(ref.key.workflow_id, ref)).is_ended:
                     await self._ended_here(interest)
         except TimeoutError:
@@ -66,10 +64,7 @@ class Queries:
 
     async def fetch_payload(self, holder: Ref | str, payload_id: str) -> Payload:
         """One large payload, by a workflow or by a claim token (str)."""
-        if isinstance(holder, str):
-            run_id = decode_claim_token(holder).run_id
-        else:
-            run_id = (await self.load(holder.key.workflow_id, holder)).run_id
+        run_id = await self._run_of(holder)
         found = (await self._store.payloads.get(run_id, [payload_id])).get(payload_id)
         if found is None:
             raise Rejection(Reason.PAYLOAD_NOT_FOUND, "There is no such payload in this run.", payload_id=payload_id)
@@ -99,6 +94,11 @@ class Queries:
         }
         resolved = replace(workflow, input=inline(workflow.input, found), output=inline(workflow.output, found), steps=steps)
         return View(resolved, view.definition)
+
+    async def _run_of(self, holder: Ref | str) -> str:
+        if isinstance(holder, str):
+            return decode_claim_token(holder).run_id
+        return (await self.load(holder.key.workflow_id, holder)).run_id
 
     async def _view(self, workflow: Workflow) -> View:
         key = workflow.key

@@ -22,6 +22,7 @@ from perdure_server.engine.grants import build_claim, has_refs, resolve_claim
 from perdure_server.engine.hub import DEFINITIONS, Hub
 from perdure_server.engine.judge import Judge
 from perdure_server.engine.mailbox import Mailboxes
+from perdure_server.engine.parts import Parts
 from perdure_server.engine.polls import Polls
 from perdure_server.engine.queries import Queries
 from perdure_server.engine.settings import EngineSettings
@@ -68,27 +69,28 @@ class Engine:
     """Built once by main. `open` starts the loops, `drain` stops taking work in, `close` ends everything."""
 
     def __init__(
-        self, store: Store, coordination: Coordination, telemetry: Telemetry, clock: Clock, settings: EngineSettings, entropy: Entropy
+        self, store: Store, coordination: Coordination, telemetry: Telemetry, clock: Clock, *, settings: EngineSettings, entropy: Entropy
     ) -> None:
         self.clock = clock
         self.settings = settings
+        parts = Parts(store, coordination, telemetry, clock, settings, entropy, Supervisor(clock))
         self.store = store
         self.coordination = coordination
         self.sessions = store.sessions
         self.entropy = entropy
-        self.supervisor = Supervisor(clock)
+        self.supervisor = parts.supervisor
         self.claims = ClaimTable()
         self.desk = Desk(clock, entropy)
         self.catalog = Catalog(store.definitions, clock, settings.renew_interval)
         self.subscriptions = Subscriptions(self.catalog)
-        self.mailboxes = Mailboxes(store.workflows, self.catalog, clock, self.supervisor, self._make_turn, self._after, settings.cache_size)
+        self.mailboxes = Mailboxes(parts, self.catalog, self._make_turn, self._after)
         self.spill = Spill(store.payloads, self.mailboxes.known, clock)
-        self.hub = Hub(coordination, store.workflows, self.supervisor, clock)
-        self.dispatch = Dispatch(self.desk, self.mailboxes, coordination, store.workflows, self.supervisor, clock)
-        self.judge = Judge(store.sessions, store.workflows, self.mailboxes, self.claims, clock, settings)
-        self.sweep = Sweep(store.workflows, coordination, self.mailboxes, self.judge, self.hub, self.supervisor, clock, settings)
+        self.hub = Hub(parts)
+        self.dispatch = Dispatch(parts, self.desk, self.mailboxes)
+        self.judge = Judge(parts, self.mailboxes, self.claims)
+        self.sweep = Sweep(parts, self.mailboxes, self.judge, self.hub)
         self.workers = Workers(self)
-        self.queries = Queries(store, self.mailboxes, self.catalog, self.hub)
+        self.queries = Queries(store, self.catalog, self.hub)
         self.get = self.queries.get
         self.wait_for_result = self.queries.wait_for_result
         self.find = self.queries.find
@@ -96,8 +98,8 @@ class Engine:
         self.fetch_payload = self.queries.fetch_payload
         self.definition = self.queries.definition
         self.versions = self.queries.versions
-        self.polls = Polls(self.desk, store.sessions, self.subscriptions, clock, entropy, settings, self._give_back)
-        self._aftermath = Aftermath(self.dispatch, self.hub, self.sweep, self.claims, store.payloads, telemetry, self.supervisor, clock)
+        self.polls = Polls(parts, self.desk, self.subscriptions, self._give_back)
+        self._aftermath = Aftermath(parts, self.dispatch, self.hub, self.sweep, self.claims)
         self.hub.claimed = self.claims.workflows
         self.hub.known = self.mailboxes.known
         self.hub.on_remote_change = self._remote_change

@@ -11,7 +11,7 @@ class EngineSettings(Struct, frozen=True):
     server_id: str
     session_lease: int = limits.SESSION_LEASE
     sweep_interval: int = limits.SWEEP_INTERVAL
-    drain_grace: int = 10 * limits.SECOND
+    drain_grace: int = limits.DRAIN_GRACE
     cache_size: int = 20_000
     register_from_hello: bool = False  # `perdure dev`: a hello may activate the definitions that it offers
 

@@ -16,7 +16,7 @@ class Subscriptions:
         self._catalog = catalog
 
     async def serve(self, namespace: str, pools: Sequence[Subscription]) -> list[tuple[PoolServed, frozenset[str]]]:
-        """Per pool its status and its queue ids. A step with an empty contract takes any version; no steps at all mean every activity of the type.
+        """Per pool its status and its queue ids. An empty contract takes any version; no steps mean every activity of the type.
 
         Raises StoreUnavailable.
         """

@@ -8,14 +8,11 @@ from perdure_server.engine.commands import AdvanceCommand
 from perdure_server.engine.hub import SERVER, Hub
 from perdure_server.engine.judge import Judge
 from perdure_server.engine.mailbox import Mailboxes
-from perdure_server.engine.settings import EngineSettings
-from perdure_server.engine.tasks import Supervisor
+from perdure_server.engine.parts import Parts
 from perdure_server.kernel import limits
 from perdure_server.kernel.workflow import CLAIMED, StepState, Workflow
-from perdure_server.ports.clock import Clock
-from perdure_server.ports.coordination import Coordination, WakeUp
+from perdure_server.ports.coordination import WakeUp
 from perdure_server.ports.errors import CoordinationUnavailable, CorruptDocument
-from perdure_server.ports.store import Workflows
 
 _WINDOW = 500
 _AT_ONCE = 64
@@ -29,27 +26,17 @@ _RETENTION_BATCH = 100
 class Sweep:
     """Due workflows, timers, and the end of retention."""
 
-    def __init__(
-        self,
-        workflows: Workflows,
-        coordination: Coordination,
-        mailboxes: Mailboxes,
-        judge: Judge,
-        hub: Hub,
-        supervisor: Supervisor,
-        clock: Clock,
-        settings: EngineSettings,
-    ) -> None:
-        self._workflows = workflows
-        self._coordination = coordination
+    def __init__(self, parts: Parts, mailboxes: Mailboxes, judge: Judge, hub: Hub) -> None:
+        self._workflows = parts.store.workflows
+        self._coordination = parts.coordination
         self._mailboxes = mailboxes
         self._judge = judge
         self._hub = hub
-        self._supervisor = supervisor
-        self._clock = clock
-        self._settings = settings
+        self._supervisor = parts.supervisor
+        self._clock = parts.clock
+        self._settings = parts.settings
         self._servers: dict[bytes, int] = {}
-        self._me = settings.server_id.encode()
+        self._me = parts.settings.server_id.encode()
         self._unset: dict[bytes, int] = {}
         self._setting = False
         self._next_timer_here = asyncio.Event()

@@ -1,6 +1,6 @@
 """Watch: a snapshot, then changes in their stored order and frames in order within their claim, without silent gap or repeat.
 
-The consumer pulls, so a slow one costs nothing: what the rings no longer hold when it comes back is announced as a gap, followed by a snapshot.
+The consumer pulls, so a slow one costs nothing: what the rings no longer hold when it comes back is announced as a gap, then a snapshot.
 """
 
 import asyncio

@@ -34,6 +34,8 @@ ACKNOWLEDGE_WITHIN: Final = 5 * SECOND
 HOLD_AFTER: Final = 3 * SECOND  # a token that still runs this long after its grant is written into its session
 EXPIRY_MARGIN: Final = 2 * SECOND
 SWEEP_INTERVAL: Final = 1 * SECOND
+REVISION_POLL_INTERVAL: Final = 2 * SECOND
+DRAIN_GRACE: Final = 10 * SECOND
 MIN_WAKE_DELAY: Final = 50  # a timer never wakes sooner after its wait opened, so that a wait in the past is no hot loop
 
 # Bounds of what is remembered in one instance.

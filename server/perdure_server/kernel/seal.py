@@ -8,7 +8,7 @@ from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.timing import next_due
 from perdure_server.kernel.values import Payload
-from perdure_server.kernel.workflow import Claim, StepState, Workflow
+from perdure_server.kernel.workflow import Claim, Step, StepState, Workflow
 
 _READY = StepState.READY
 

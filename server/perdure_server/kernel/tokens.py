@@ -10,9 +10,9 @@ from perdure_server.kernel.draft import claim_lost
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.values import LossCause
 
-_ID_BYTES = 16
-_RUN_BYTES = 12
-_NONCE_BYTES = 14  # 16 + 12 + 14 = 42 bytes need no padding in base64
+_ID_SIZE = 16
+_RUN_SIZE = 12
+_NONCE_SIZE = 14  # 16 + 12 + 14 = 42 bytes need no padding in base64
 
 
 class Address(Struct, frozen=True):
@@ -36,10 +36,10 @@ def _decode(token: str) -> Address | None:
         raw = base64.b64decode(body, altchars=b"-_", validate=True)
     except ValueError:
         return None
-    if not step or len(raw) != _ID_BYTES + _RUN_BYTES + _NONCE_BYTES:
+    if not step or len(raw) != _ID_SIZE + _RUN_SIZE + _NONCE_SIZE:
         return None
-    run_end = _ID_BYTES + _RUN_BYTES
-    return Address(raw[:_ID_BYTES], raw[_ID_BYTES:run_end].hex(), step, raw[run_end:].hex())
+    run_end = _ID_SIZE + _RUN_SIZE
+    return Address(raw[:_ID_SIZE], raw[_ID_SIZE:run_end].hex(), step, raw[run_end:].hex())
 
 
 def decode_claim_token(token: str) -> Address:
@@ -67,7 +67,7 @@ def wake_token(workflow_id: bytes, run_id: str, step: str) -> str:
 
 
 def _wake_nonce(run_id: str, step: str, workflow_id: bytes) -> str:
-    return hashlib.sha256(b"wake\0" + workflow_id + run_id.encode() + step.encode()).digest()[:_NONCE_BYTES].hex()
+    return hashlib.sha256(b"wake\0" + workflow_id + run_id.encode() + step.encode()).digest()[:_NONCE_SIZE].hex()
 
 
 def idempotency_key(run_id: str, step: str, generation: int) -> str:
