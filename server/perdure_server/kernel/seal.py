@@ -62,7 +62,7 @@ def seal(definition: Definition, old: Workflow | None, new: Workflow, now: int) 
     ready, sessions = ((), ()) if new.is_ended else _holders(definition, new)
     exact = next_wake(new)
     if old is None:
-        return replace(new, revision=1, wake_time=exact, ready=ready, sessions=sessions)
+        return replace(new, inline_bytes=_inline_bytes(None, new), revision=1, wake_time=exact, ready=ready, sessions=sessions)
     stored = old.wake_time
     early = stored is not None and now < stored and (exact is None or stored <= exact) and not new.is_ended
     return replace(
