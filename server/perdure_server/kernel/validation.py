@@ -1,4 +1,7 @@
-"""Registration names every fault of a definition at once, each with its field path on the wire."""
+"""Registration names every fault of a definition at once, each with its field path.
+
+Paths follow these values; rpc turns them into paths of the wire, which keeps policies in messages of their own.
+"""
 
 import math
 import re
@@ -33,7 +36,7 @@ def validate(definition: Definition, renewal_interval: int) -> None:
     names = _check_names(definition, report)
     for index, step in enumerate(definition.steps):
         _check_step(f"definition.steps[{index}]", step, names, report)
-        _check_policy(f"definition.steps[{index}].policy", step, renewal_interval, report)
+        _check_policy(f"definition.steps[{index}]", step, renewal_interval, report)
     cycles = find_cycles(definition)
     for cycle in cycles:
         report("definition.steps", "has a cycle: " + " -> ".join(cycle))
@@ -55,11 +58,11 @@ def _check_head(definition: Definition, report: Report) -> None:
         report("definition.steps", f"have more than {limits.DEPENDENCIES} dependencies in all")
     if definition.output_step and definition.output_step not in {step.name for step in definition.steps}:
         report("definition.output_step", f"names no step: {definition.output_step!r}")
-    _check_duration("definition.policy.workflow_timeout", definition.workflow_timeout, report)
-    _check_duration("definition.policy.cancel_grace", definition.cancel_grace, report, zero_allowed=True)
-    _check_duration("definition.policy.retention", definition.retention, report, zero_allowed=True)
+    _check_duration("definition.workflow_timeout", definition.workflow_timeout, report)
+    _check_duration("definition.cancel_grace", definition.cancel_grace, report, zero_allowed=True)
+    _check_duration("definition.retention", definition.retention, report, zero_allowed=True)
     if definition.max_lost_claims < 1:
-        report("definition.policy.max_lost_claims", "must be at least 1")
+        report("definition.max_lost_claims", "must be at least 1")
 
 
 def _check_names(definition: Definition, report: Report) -> set[str]:
@@ -87,9 +90,9 @@ def _check_step(field: str, step: StepDefinition, names: set[str], report: Repor
         report(f"{field}.depends_on", "names a step twice")
     for position, name in enumerate(step.needs):
         if name != INPUT and name not in dependencies:
-            report(f"{field}.needs.names[{position}]", f"{name!r} must be 'input' or one of depends_on")
+            report(f"{field}.needs[{position}]", f"{name!r} must be 'input' or one of depends_on")
     if len(set(step.needs)) != len(step.needs):
-        report(f"{field}.needs.names", "names an input twice")
+        report(f"{field}.needs", "names an input twice")
     _check_kind(field, step, report)
 
 
@@ -101,7 +104,7 @@ def _check_kind(field: str, step: StepDefinition, report: Report) -> None:
     elif step.kind is not StepKind.WAIT and step.wait is not None:
         report(f"{field}.wait", f"does not belong to a step of kind {step.kind.name.lower()}")
     if step.wait is not None:
-        wait_violations(f"{field}.wait.wait", step.wait, report)
+        wait_violations(f"{field}.wait", step.wait, report)
 
 
 def _check_reachable(definition: Definition, cycles: list[list[str]], report: Report) -> None:
@@ -156,7 +159,7 @@ def _check_retry(field: str, retry: RetryPolicy, report: Report) -> None:
     if retry.max_attempts is not None and retry.max_attempts < 1:
         report(f"{field}.max_attempts", "must be at least 1; use `unlimited` for no limit")
     if not math.isfinite(retry.coefficient) or not 1.0 <= retry.coefficient <= limits.RETRY_COEFFICIENT_MAX:
-        report(f"{field}.backoff_coefficient", f"must be from 1 to {limits.RETRY_COEFFICIENT_MAX:g}")
+        report(f"{field}.coefficient", f"must be from 1 to {limits.RETRY_COEFFICIENT_MAX:g}")
     if not math.isfinite(retry.jitter) or not 0.0 <= retry.jitter <= 1.0:
         report(f"{field}.jitter", "must be from 0 to 1")
     _check_duration(f"{field}.initial_interval", retry.initial_interval, report)
