@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from perdure_server.coordination import limits
 from perdure_server.ports.coordination import RE_READ, Coordination, WakeUp
 from perdure_server.ports.errors import CoordinationUnavailable
 from tests.coordination.contract_frames import FramesContract
@@ -76,20 +75,6 @@ class WakeUpsContract:
         await coordination.publish([])
         assert [await anext(first) for _ in sent] == sent
         assert [await anext(second) for _ in sent] == sent
-
-    async def test_a_slow_reader_reads_everything_again(self, coordination: Coordination) -> None:
-        subscription = coordination.subscribe()
-        assert await anext(subscription) == RE_READ
-        sent = [WakeUp("w", b"k", number) for number in range(limits.WAKEUPS_WAITING + 1)]
-        await coordination.publish(sent)
-        await coordination.publish([WakeUp("q", b"last")])
-        heard = RE_READ
-        seen = [heard]
-        while heard != WakeUp("q", b"last"):
-            heard = await anext(subscription)
-            seen.append(heard)
-        assert RE_READ in seen[1:]
-        assert len(seen) <= limits.WAKEUPS_WAITING
 
     async def test_close_ends_the_subscription(self, coordination: Coordination) -> None:
         subscription = coordination.subscribe()

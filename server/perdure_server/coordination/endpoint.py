@@ -94,8 +94,8 @@ class Watched:
     def __init__(self, hosts: list[tuple[str, int]], service: str, settings: Mapping[str, Any]) -> None:
         self._settings = dict(settings)
         self._service = service
-        timeouts = {name: settings[name] for name in ("socket_timeout", "socket_connect_timeout", "retry")}
-        self._sentinel = Sentinel(hosts, sentinel_kwargs=timeouts)  # type: ignore[no-untyped-call]  # redis-py leaves it unannotated
+        self._hosts = hosts
+        self._sentinel_settings = {name: settings[name] for name in ("socket_timeout", "socket_connect_timeout", "retry")}
 
     async def session(self) -> Session:
         """See Endpoint."""
@@ -103,7 +103,12 @@ class Watched:
 
     async def wire(self) -> Wire:
         """See Endpoint."""
-        host, port = await self._sentinel.discover_master(self._service)
+        sentinel = Sentinel(self._hosts, sentinel_kwargs=self._sentinel_settings)  # type: ignore[no-untyped-call]  # redis-py has no hints
+        try:
+            host, port = await sentinel.discover_master(self._service)
+        finally:
+            for client in sentinel.sentinels:
+                await client.aclose()
         return await Standalone({**self._settings, "host": host, "port": port}).wire()
 
 
@@ -121,7 +126,9 @@ class Clustered:
     async def session(self) -> Session:
         """See Endpoint."""
         cluster = RedisCluster(startup_nodes=[ClusterNode(host, port) for host, port in self._hosts], **self._settings)
-        cluster.response_callbacks.clear()
+        # Replies stay raw, except those by which redis-py learns the slots.
+        for name in [name for name in cluster.response_callbacks if not name.upper().startswith(("CLUSTER", "COMMAND"))]:
+            del cluster.response_callbacks[name]
         session = ClusterSession(cluster)
         try:
             await cluster.initialize()

@@ -39,6 +39,7 @@ class RedisReadyQueues:
         self._queue_keys = keys
         self._rotation = Rotation()
         self._tended: dict[str, float] = {}
+        self._fair_queues: set[str] = set()  # a script costs four times a ZADD: only where a fairness key was seen
         self._offered: dict[str, set[asyncio.Event]] = {}
 
     async def announce(self, items: Sequence[ReadyItem]) -> None:
@@ -86,13 +87,17 @@ class RedisReadyQueues:
     def _offer(self, queue: str, items: Sequence[ReadyItem]) -> Command:
         key = self._queue_keys.ready(queue)
         arguments: list[Argument] = []
-        if not any(item.fairness_key for item in items):
+        if any(item.fairness_key for item in items):
+            self._fair_queues.add(queue)
+        if queue not in self._fair_queues:
             for item in items:
                 arguments += [place(item.ready_time, item.priority), encode_item(item)]
             return ("ZADD", key, "NX", *arguments)
         for item in items:
             arguments += [place(item.ready_time, item.priority), encode_item(item), item.fairness_key]
-        return OFFER_FAIRLY.call([key, self._queue_keys.fairness(queue)], [FAIRNESS_SHARE, FAIRNESS_KEPT, FAIRNESS_KEYS, *arguments])
+        return OFFER_FAIRLY.call(
+            [key, self._queue_keys.fairness(queue)], [FAIRNESS_SHARE, FAIRNESS_KEPT, FAIRNESS_KEYS, READY_KEPT, *arguments]
+        )
 
     def _tend(self, queue: str) -> list[Command]:
         """Now and then: the expiry of the queue, so that one that nobody serves any more goes away, and its cap."""
@@ -101,6 +106,7 @@ class RedisReadyQueues:
             return []
         if len(self._tended) >= TENDED_KEYS:
             self._tended.clear()
+            self._fair_queues.clear()
         self._tended[queue] = now + TEND / 1_000
         key = self._queue_keys.ready(queue)
         return [("ZREMRANGEBYRANK", key, QUEUE_ITEMS, -1), ("PEXPIRE", key, READY_KEPT)]

@@ -1,6 +1,7 @@
 """The Lua scripts. Each touches one hash tag only and takes every key as KEYS, so that each runs on a Redis Cluster.
 
-They are sent as EVALSHA; a server that does not know one (new, restarted, SCRIPT FLUSH) gets it as EVAL, which also teaches it.
+None deletes what is not there: a server out of memory refuses a script by its first command that needs some. They are sent as
+EVALSHA; a server that does not know one (new, restarted, SCRIPT FLUSH) gets it as EVAL, which also teaches it.
 """
 
 from collections.abc import Sequence
@@ -35,9 +36,10 @@ def with_source(command: Command) -> Command:
 # The formula is coordination/ready.py `place`; a test compares the two. An empty queue owes nobody fairness.
 OFFER_FAIRLY = Script("""
 local ready, fairness = KEYS[1], KEYS[2]
-local share, kept, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
-if redis.call('EXISTS', ready) == 0 or redis.call('HLEN', fairness) > most then redis.call('DEL', fairness) end
-for i = 4, #ARGV, 3 do
+local share, kept, most, ready_kept = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local keys = redis.call('HLEN', fairness)
+if keys > most or keys > 0 and redis.call('EXISTS', ready) == 0 then redis.call('DEL', fairness) end
+for i = 5, #ARGV, 3 do
   local place, member, key = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
   if not redis.call('ZSCORE', ready, member) then
     local last = key ~= '' and redis.call('HGET', fairness, key)
@@ -47,6 +49,7 @@ for i = 4, #ARGV, 3 do
   end
 end
 redis.call('PEXPIRE', fairness, kept)
+redis.call('PEXPIRE', ready, ready_kept)
 return 1
 """)
 
@@ -61,9 +64,11 @@ return due
 APPEND_FRAMES = Script("""
 local stream, seqs = KEYS[1], KEYS[2]
 local most, size_most, overhead, kept, sources = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local size = tonumber(redis.call('HGET', seqs, 'size') or '-1')
-if size < 0 then redis.call('DEL', stream) end
-local length = redis.call('XLEN', stream)
+local size, length = tonumber(redis.call('HGET', seqs, 'size') or '-1'), redis.call('XLEN', stream)
+if size < 0 and length > 0 then
+  redis.call('DEL', stream)
+  length = 0
+end
 if length == 0 then size = 0 end
 if redis.call('HLEN', seqs) > sources then redis.call('DEL', seqs) end
 for i = 6, #ARGV, 3 do
