@@ -13,7 +13,18 @@ from msgspec import Struct
 
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.errors import CorruptDocument, DocumentTooLarge
-from perdure_server.ports.store import Due, PageKey, Read, ReadyStep, WorkflowQuery, WorkflowRows
+from perdure_server.ports.store import (
+    Definitions,
+    Due,
+    PageKey,
+    Payloads,
+    Read,
+    ReadyStep,
+    Sessions,
+    WorkflowQuery,
+    WorkflowRows,
+    Workflows,
+)
 from perdure_server.store import documents, limits
 from perdure_server.store.driver import encoded
 from perdure_server.store.memory_records import Around, MemoryDefinitions, MemoryPayloads, MemorySessions
@@ -56,11 +67,17 @@ class _Stored(Struct):
 class MemoryStore:
     """The port's Store. `clock` gives store time in ms; `document_bytes` bounds a document."""
 
+    workflows: Workflows
+    payloads: Payloads
+    sessions: Sessions
+    definitions: Definitions
+
     def __init__(self, clock: Callable[[], int], faults: Faults = no_faults, document_bytes: int = limits.DOCUMENT_BYTES) -> None:
         self.faults = faults
         self._clock = clock
-        self.payloads = MemoryPayloads(self._around)
-        self.workflows = MemoryWorkflows(self._around, self.payloads, document_bytes)
+        payloads = MemoryPayloads(self._around)
+        self.payloads = payloads
+        self.workflows = self.documents = MemoryWorkflows(self._around, payloads, document_bytes)
         self.sessions = MemorySessions(self._around)
         self.definitions = MemoryDefinitions(self._around)
 

@@ -33,7 +33,7 @@ class MongoStore:
 
     def __init__(self, url: str, database: str, driver: Driver = "motor", road: Road | None = None) -> None:
         """Raises StoreError when the URL cannot be used."""
-        self._connection = Connection(url, database, driver)
+        self.connection = Connection(url, database, driver)
         self._forced_road = road
         self._abilities: Abilities | None = None
         self._format = 0
@@ -41,27 +41,27 @@ class MongoStore:
 
     async def open(self) -> None:
         """As the port says; may be called again after it failed."""
-        abilities = await probe(self._connection, self._forced_road)
-        await ensure_indexes(self._connection)
-        self._format = await migrate(self._connection)
-        await release_quarantined(self._connection)
+        abilities = await probe(self.connection, self._forced_road)
+        await ensure_indexes(self.connection)
+        self._format = await migrate(self.connection)
+        await release_quarantined(self.connection)
         self._abilities = abilities
-        self._mongo_workflows = MongoWorkflows(self._connection, abilities.road, abilities.linearizable)
+        self._mongo_workflows = MongoWorkflows(self.connection, abilities.road, abilities.linearizable)
         self.workflows = self._mongo_workflows
-        self.payloads = MongoPayloads(self._connection)
-        self.sessions = MongoSessions(self._connection, abilities.linearizable)
-        self.definitions = MongoDefinitions(self._connection, abilities.linearizable)
+        self.payloads = MongoPayloads(self.connection)
+        self.sessions = MongoSessions(self.connection, abilities.linearizable)
+        self.definitions = MongoDefinitions(self.connection, abilities.linearizable)
 
     async def close(self) -> None:
         """As the port says."""
         if self._mongo_workflows is not None:
             await self._mongo_workflows.close()
-        await self._connection.close()
+        await self.connection.close()
 
     async def time(self) -> tuple[int, int]:
         """As the port says."""
         begun = time.monotonic()
-        hello = await self._connection.admin_command({"hello": 1})
+        hello = await self.connection.admin_command({"hello": 1})
         round_trip = time.monotonic() - begun
         return (hello["localTime"].replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND, round(round_trip * 1_000)
 
@@ -77,6 +77,6 @@ class MongoStore:
             "durability": "majority, journal",
             "reads": f"local from the primary; {abilities.linearizable} where an answer has no write of its own",
             "group_commit": abilities.road.value,
-            "driver": self._connection.driver,
+            "driver": self.connection.driver,
             "format": str(self._format),
         }

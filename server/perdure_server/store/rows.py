@@ -16,8 +16,11 @@ Document = dict[str, Any]
 NOT_IN_ROWS: Final = ("steps", "packed_steps", "input", "output", "inbox", "events", "signal_ids", "request_ids", "failure.details")
 
 
-def filter_of(query: WorkflowQuery) -> Document:
-    """The filter of a query, laid out for the index {namespace, workflow_type, state, start_time, _id} and the one on labels."""
+def filter_of(query: WorkflowQuery, after: PageKey | None = None) -> Document:
+    """The filter of a query, or of what follows the row `after`.
+
+    Laid out for the index {namespace, workflow_type, state, start_time, _id} and the one on labels.
+    """
     condition: Document = {"namespace": query.namespace}
     if query.workflow_types:
         condition["workflow_type"] = _one_of(query.workflow_types)
@@ -30,6 +33,13 @@ def filter_of(query: WorkflowQuery) -> Document:
         times["$gte"] = query.start_from
     if query.start_before is not None:
         times["$lt"] = query.start_before
+    if after is not None:
+        # The outer bound ends the scan of the index where the page begins; the alternatives divide rows of the same time.
+        outer, inner = ("$lte", "$lt") if query.descending else ("$gte", "$gt")
+        condition["$and"] = [
+            {"start_time": {outer: after.start_time}},
+            {"$or": [{"start_time": {inner: after.start_time}}, {"_id": {inner: after.workflow_id}}]},
+        ]
     if times:
         condition["start_time"] = times
     return condition

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from perdure_server.kernel.workflow import Workflow
+from perdure_server.kernel.workflow import Workflow, WorkflowState
 from perdure_server.ports.store import Due, PageKey, Read, ReadyStep, WorkflowQuery, WorkflowRows
 from perdure_server.store import documents, limits
 from perdure_server.store.committer import Committer, Road
@@ -69,11 +69,11 @@ class MongoWorkflows:
 
     async def find(self, query: WorkflowQuery, limit: int, after: PageKey | None) -> WorkflowRows:
         """As the port says. One row more than asked tells whether there is another page."""
-        condition = filter_of(query)
-        if after is not None:
-            bound = "$lt" if query.descending else "$gt"
-            later = {"start_time": after.start_time, "_id": {bound: after.workflow_id}}
-            condition = {"$and": [condition, {"$or": [{"start_time": {bound: after.start_time}}, later]}]}
+        condition = filter_of(query, after)
+        if not query.workflow_types:
+            # Equality on every field before the times lets the index give the order; without it the server sorts all that match.
+            condition["workflow_type"] = {"$in": await self._types_of(query.namespace)}
+        condition.setdefault("state", {"$in": [state.name for state in WorkflowState]})
         direction = -1 if query.descending else 1
         found = await self._find(condition, dict.fromkeys(NOT_IN_ROWS, 0), limit + 1, {"start_time": direction, "_id": direction})
         return page(found, limit)
@@ -98,6 +98,13 @@ class MongoWorkflows:
         """As the port says; answered from the sparse index on `expire_time`."""
         condition = {"expire_time": {"$lte": until}, documents.QUARANTINED: _NOT_QUARANTINED}
         return [document["_id"] for document in await self._find(condition, {"_id": 1}, limit, {"expire_time": 1})]
+
+    async def _types_of(self, namespace: str) -> list[str]:
+        # One seek of the index per type.
+        command = {"distinct": WORKFLOWS, "key": "workflow_type", "query": {"namespace": namespace}, "maxTimeMS": limits.READ_TIMEOUT_MS}
+        reply = await self._connection.read({**command, "readConcern": {"level": "local"}})
+        types: list[str] = reply["values"]
+        return types
 
     async def _find(self, condition: Document, projection: Document, limit: int, sort: Document | None = None) -> list[Document]:
         command: Document = {

@@ -1,0 +1,112 @@
+"""Payloads, definitions, and the store as a whole."""
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from perdure_server.kernel.definition import Definition, StepDefinition, StepKind
+from perdure_server.kernel.values import Condition, Payload, PayloadRef, RetryPolicy, Wait
+from perdure_server.ports.store import ActiveDefinition, Store
+from tests.store.instances import NOW
+
+RUN = "a" * 24
+OTHER_RUN = "b" * 24
+
+
+def plan(fingerprint: str = "f" * 64, attempts: int = 3) -> Definition:
+    """A definition with a wait and some policies."""
+    wait = StepDefinition("publish", StepKind.WAIT, ("read",), wait=Wait((Condition("go", signal="go"), Condition("late", after=5_000))))
+    read = StepDefinition("read", retry=RetryPolicy(max_attempts=attempts, coefficient=1.5, non_retryable_types=("a.B",)), contract="c1")
+    return Definition("default", "ingest", (read, wait), version="2", fingerprint=fingerprint)
+
+
+class RecordsContract:
+    """What is put once and looked up often."""
+
+    async def test_payloads_come_back_as_they_were_put(self, store: Store) -> None:
+        payloads = [
+            Payload(json='{"é": 1}', content_type="application/json"),
+            Payload(binary=b"\x00\xff" * 50_000, encoding="gzip", digest="d", metadata={"a.$b\x00": b"\x00", "": b""}),
+            Payload(json='{"é": 1}', content_type="application/json"),
+        ]
+        stored = await store.payloads.put(RUN, payloads, NOW)
+        assert [payload.ref is not None and payload.ref.size for payload in stored] == [9, 100_000, 9]
+        assert [(payload.json, payload.binary) for payload in stored] == [(None, None)] * 3
+        assert [(p.content_type, p.encoding, p.digest, p.metadata) for p in stored] == [
+            (p.content_type, p.encoding, p.digest, p.metadata) for p in payloads
+        ]
+        ids = [payload.ref.payload_id for payload in stored if payload.ref is not None]
+        assert ids[0] == ids[2] != ids[1]
+        assert await store.payloads.get(RUN, [*ids, "missing"]) == dict(zip(ids, payloads, strict=True))
+        assert await store.payloads.get(OTHER_RUN, ids) == {}
+        assert await store.payloads.get(RUN, []) == {}
+
+    async def test_payloads_put_again_are_the_same(self, store: Store) -> None:
+        payloads = [Payload(json=str(number)) for number in range(20)]
+        results = await asyncio.gather(*(store.payloads.put(RUN, payloads, NOW + number) for number in range(5)))
+        assert all(result == results[0] for result in results)
+
+    async def test_many_megabytes_of_payloads(self, store: Store) -> None:
+        payloads = [Payload(binary=bytes([number]) * 2_000_000) for number in range(12)]
+        stored = await store.payloads.put(RUN, payloads, NOW)
+        ids = [payload.ref.payload_id for payload in stored if payload.ref is not None]
+        assert await store.payloads.get(RUN, ids) == dict(zip(ids, payloads, strict=True))
+
+    async def test_a_ref_is_not_put_again(self, store: Store) -> None:
+        with pytest.raises(ValueError, match="ref"):
+            await store.payloads.put(RUN, [Payload(ref=PayloadRef("id", 1))], NOW)
+
+    async def test_definition_is_found(self, store: Store) -> None:
+        assert await store.definitions.get("default", "ingest", "f" * 64) is None
+        assert await store.definitions.put(plan()) == plan()
+        assert await store.definitions.get("default", "ingest", "f" * 64) == plan()
+        assert await store.definitions.get("other", "ingest", "f" * 64) is None
+
+    async def test_policies_raise_the_policy_revision(self, store: Store) -> None:
+        await store.definitions.put(plan())
+        assert (await store.definitions.put(plan())).policy_revision == 1
+        changed = await store.definitions.put(plan(attempts=9))
+        assert changed == replace(plan(attempts=9), policy_revision=2)
+        assert await store.definitions.put(plan(attempts=9)) == changed
+        assert await store.definitions.get("default", "ingest", "f" * 64) == changed
+        assert (await store.definitions.put(plan())).policy_revision == 3
+
+    async def test_c02_definitions_registered_at_once_are_one(self, store: Store) -> None:
+        results = await asyncio.gather(*(store.definitions.put(plan()) for _ in range(20)))
+        assert all(result == plan() for result in results)
+        assert list(await store.definitions.versions("default", "ingest")) == [plan()]
+
+    async def test_versions_are_newest_first(self, store: Store) -> None:
+        for letter in "abc":
+            await store.definitions.put(plan(letter * 64))
+        found = await store.definitions.versions("default", "ingest")
+        assert {definition.fingerprint[0] for definition in found} == set("abc")
+        assert list(await store.definitions.versions("default", "unknown")) == []
+
+    async def test_activation(self, store: Store) -> None:
+        assert await store.definitions.active("default", "ingest") is None
+        first = await store.definitions.activate("default", "ingest", "a", only_if_none=True)
+        assert first == ActiveDefinition("default", "ingest", "a", 1)
+        assert await store.definitions.activate("default", "ingest", "b", only_if_none=True) == first
+        second = await store.definitions.activate("default", "ingest", "b", only_if_none=False)
+        assert second == ActiveDefinition("default", "ingest", "b", 2)
+        assert await store.definitions.activate("default", "ingest", "b", only_if_none=False) == second
+        assert await store.definitions.active("default", "ingest") == second
+        await store.definitions.activate("default", "fit", "c", only_if_none=True)
+        await store.definitions.activate("other", "fit", "c", only_if_none=True)
+        assert [active.workflow_type for active in await store.definitions.list("default")] == ["fit", "ingest"]
+
+    async def test_c02_first_activations_at_once_agree(self, store: Store) -> None:
+        calls = [store.definitions.activate("default", "ingest", f"f{number}", only_if_none=True) for number in range(20)]
+        results = await asyncio.gather(*calls)
+        assert all(result == results[0] for result in results)
+
+    async def test_time_and_description(self, store: Store) -> None:
+        now, round_trip = await store.time()
+        later, _ = await store.time()
+        assert NOW - 10 * 366 * 86_400_000 < now <= later
+        assert 0 <= round_trip < 10_000
+        description = store.description()
+        assert {"kind", "version", "durability", "group_commit"} <= description.keys()
+        assert not any("127.0.0.1" in text or "mongodb:" in text for text in description.values())
