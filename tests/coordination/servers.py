@@ -42,6 +42,32 @@ class RedisCluster:
                 bus = node._arguments(0)[-1]
                 admin.execute_command("CLUSTER", "MEET", "127.0.0.1", node.port, bus)
 
+    def owner_of(self, slot: int) -> tuple[ServerProcess, str]:
+        """The node that serves a slot, and its id."""
+        with Redis(port=self.nodes[0].port, decode_responses=True) as admin:
+            for first, last, (_, port, node_id, *_), *_ in admin.execute_command("CLUSTER", "SLOTS"):
+                if first <= slot <= last:
+                    return next(node for node in self.nodes if node.port == port), node_id
+        raise LookupError(slot)
+
+    def other_than(self, port: int) -> tuple[ServerProcess, str]:
+        """Another node, and its id."""
+        node = next(node for node in self.nodes if node.port != port)
+        with Redis(port=node.port, decode_responses=True) as admin:
+            return node, str(admin.execute_command("CLUSTER", "MYID"))
+
+    def move(self, slot: int) -> None:
+        """Moves one slot to another node, as redis-cli --cluster reshard does."""
+        source, source_id = self.owner_of(slot)
+        target, target_id = self.other_than(source.port)
+        with Redis(port=source.port) as old, Redis(port=target.port) as new:
+            new.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", source_id)
+            old.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", target_id)
+            while keys := old.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 10):
+                old.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 1_000, "KEYS", *keys)
+            for node in (new, old):
+                node.execute_command("CLUSTER", "SETSLOT", slot, "NODE", target_id)
+
     def is_ready(self) -> bool:
         return all(_cluster_is_ok(node.port) for node in self.nodes)
 
@@ -100,7 +126,7 @@ def _binary() -> str:
 def _arguments(binary: str, home: Path) -> Callable[[int], list[str]]:
     # The bus's usual port, 10,000 above, does not exist for every free port.
     bus = str(processes.free_port())
-    cluster = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", bus]
+    cluster = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no", "--cluster-port", bus]
     return lambda port: [binary, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(home), "--save", "", *cluster]
 
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from redis.crc import key_slot
 
 from perdure_server.coordination.endpoint import parse_endpoint
 from perdure_server.coordination.redis import RedisCoordination
@@ -13,7 +14,7 @@ from perdure_server.ports.coordination import Coordination
 from perdure_server.ports.errors import CoordinationUnavailable
 from tests.conftest import Eventually, RunningServer
 from tests.coordination.contract import CoordinationContract, opened
-from tests.coordination.samples import item, numbers
+from tests.coordination.samples import drain, item, numbers
 from tests.coordination.servers import RedisCluster, WatchedRedis
 
 pytestmark = pytest.mark.slow
@@ -39,6 +40,53 @@ class TestOnCluster(CoordinationContract):
             yield coordination
 
 
+async def works(coordination: Coordination, queue: str) -> bool:
+    with contextlib.suppress(CoordinationUnavailable):
+        await coordination.announce([item(1, queue=queue)])
+        return numbers(await coordination.take([queue], 1, 1_000)) == [1]
+    return False
+
+
+async def test_c80_a_slot_that_moves_under_load(cluster: RedisCluster, database_name: str, eventually: Eventually) -> None:
+    await eventually(cluster.is_ready, within=20)
+    slot = key_slot(b"{q:q}")
+    taken: list[int] = []
+    moved = asyncio.Event()
+
+    async def work() -> None:
+        number = 0
+        while not moved.is_set() or number % 10:
+            with contextlib.suppress(CoordinationUnavailable):
+                await coordination.announce([item(number, fairness_key="k"), item(number, queue="elsewhere")])
+                number += 1
+            with contextlib.suppress(CoordinationUnavailable):
+                taken.extend(numbers(await coordination.take(["q"], 3, 20)))
+        taken.extend(await drain(coordination))
+        assert sorted(taken) == list(range(number))
+        assert number > 20
+
+    async with opened(RedisCoordination(cluster.url, prefix=database_name, timeout=2_000)) as coordination, asyncio.TaskGroup() as group:
+        group.create_task(work())
+        for _ in range(4):
+            await asyncio.to_thread(cluster.move, slot)
+            await coordination.take(["nothing"], 1, 100)
+        moved.set()
+
+
+async def test_c80_a_node_killed_and_restarted(cluster: RedisCluster, database_name: str, eventually: Eventually) -> None:
+    await eventually(cluster.is_ready, within=20)
+    async with opened(RedisCoordination(cluster.url, prefix=database_name, timeout=1_000)) as coordination:
+        dead, _ = cluster.owner_of(key_slot(b"{q:q}"))
+        alive = next(f"q{number}" for number in range(100) if cluster.owner_of(key_slot(f"{{q:q{number}}}".encode()))[0] is not dead)
+        assert await works(coordination, "q")
+        dead.kill()
+        async with asyncio.timeout(5):
+            assert not await works(coordination, "q")
+        assert await eventually(lambda: works(coordination, alive), within=10)
+        await asyncio.to_thread(dead.start)
+        assert await eventually(lambda: works(coordination, "q"), within=10)
+
+
 class TestWithoutBlockedPops(CoordinationContract):
     """Redis 6.2 has no BZMPOP: takers poll."""
 
@@ -54,21 +102,15 @@ class TestWithoutBlockedPops(CoordinationContract):
 async def test_c78_sentinel_fails_over(tmp_path: Path, eventually: Eventually) -> None:
     servers = WatchedRedis(tmp_path)
 
-    async def works() -> bool:
-        with contextlib.suppress(CoordinationUnavailable):
-            await coordination.announce([item(1)])
-            return numbers(await coordination.take(["q"], 1, 1_000)) == [1]
-        return False
-
     try:
-        await asyncio.get_running_loop().run_in_executor(None, servers.start)
+        await asyncio.to_thread(servers.start)
         await eventually(servers.knows_replica, within=20)
         coordination = RedisCoordination(servers.url, timeout=500)
         async with opened(coordination):
-            assert await works()
+            assert await works(coordination, "q")
             servers.master.kill()
-            assert not await works()
-            assert await eventually(works, within=25)
+            assert not await works(coordination, "q")
+            assert await eventually(lambda: works(coordination, "q"), within=25)
             assert coordination.description()["mode"] == "sentinel"
     finally:
         servers.kill()

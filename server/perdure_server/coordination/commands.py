@@ -7,10 +7,10 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from redis.exceptions import ClusterDownError, NoScriptError, ReadOnlyError, ResponseError
+from redis.exceptions import ClusterDownError, NoScriptError, ReadOnlyError, RedisError, ResponseError
 
 from perdure_server.coordination.endpoint import Endpoint, ServerInfo, inspect
-from perdure_server.coordination.limits import BATCH_COMMANDS, BATCH_SIZE, IDLE_PING, REQUESTS_WAITING
+from perdure_server.coordination.limits import BATCH_COMMANDS, BATCH_SIZE, IDLE_PING, REQUESTS_WAITING, STABLE
 from perdure_server.coordination.link import Link
 from perdure_server.coordination.scripts import Command, with_source
 from perdure_server.coordination.wire import Reply, Session
@@ -41,7 +41,7 @@ class _Request:
 
     def answer(self, replies: list[Reply]) -> None:
         """Gives the replies to the caller, or to `abandoned` if it was cancelled after the commands went out."""
-        refused = next((reply for reply in replies if isinstance(reply, ResponseError)), None)
+        refused = next((reply for reply in replies if isinstance(reply, RedisError)), None)
         if refused is not None:
             self.fail(refused)
         elif self.replies is not None and not self.replies.done():
@@ -124,6 +124,7 @@ class Commands:
             await session.close()
 
     async def _serve(self, session: Session) -> None:
+        begun = asyncio.get_running_loop().time()
         while True:
             batch = await self._next_batch(session)
             commands = [command for request in batch for command in request.commands]
@@ -138,9 +139,17 @@ class Commands:
             for request in batch:
                 request.answer(replies[position : position + len(request.commands)])
                 position += len(request.commands)
-            moved = next((reply for reply in replies if isinstance(reply, _MOVED_AWAY)), None)
-            if moved is not None:
-                raise moved
+            self._raise_if_moved(replies, begun)
+
+    @staticmethod
+    def _raise_if_moved(replies: list[Reply], begun: float) -> None:
+        for reply in replies:
+            if isinstance(reply, _MOVED_AWAY):
+                raise reply
+            # One node of a Cluster is away: its slots may have moved, so look again, but not so often that the others suffer.
+            is_away = isinstance(reply, RedisError) and not isinstance(reply, ResponseError)
+            if is_away and (asyncio.get_running_loop().time() - begun) * 1_000 > STABLE:
+                raise reply
 
     async def _next_batch(self, session: Session) -> list[_Request]:
         batch: list[_Request] = []

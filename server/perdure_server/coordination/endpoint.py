@@ -119,6 +119,8 @@ class Clustered:
 
     def __init__(self, hosts: list[tuple[str, int]], settings: Mapping[str, Any]) -> None:
         self._settings = {name: value for name, value in settings.items() if name != "connection_class"}
+        # Half of a batch's time, so that one silent node does not take the others' answers with it.
+        self._settings["socket_timeout"] = settings["socket_timeout"] / 2
         self._settings["ssl"] = settings.get("connection_class") is SSLConnection
         self._hosts = hosts
         self._single = settings

@@ -30,7 +30,10 @@ class Session(Protocol):
     """Where batches of commands go."""
 
     async def execute(self, commands: Sequence[Command]) -> list[Reply]:
-        """Send all, then read all, in order; a refused command leaves its ResponseError in its place. UNREACHABLE if broken."""
+        """Send all, then read all, in order. A refused command leaves its error in its place, as does, on a Cluster, a node away.
+
+        UNREACHABLE if nothing was reached.
+        """
 
     async def close(self) -> None:
         """Drop it; never waits."""
@@ -95,9 +98,6 @@ class ClusterSession:
         for position, command in enumerate(commands):
             if command[0] in _WITHOUT_KEY:
                 replies[position] = await self._cluster.execute_command(*command, target_nodes=self._cluster.get_default_node())
-        broken = next((reply for reply in replies if isinstance(reply, RedisError) and not isinstance(reply, ResponseError)), None)
-        if broken is not None:
-            raise broken
         return replies
 
     async def close(self) -> None:
