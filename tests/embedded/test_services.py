@@ -21,7 +21,6 @@ from perdure_server.embedded import (
 )
 from perdure_server.embedded.bson_wire import command
 from perdure_server.embedded.probes import probe_redis
-from tests.conftest import Eventually
 from tests.embedded.proc import is_running, running_with
 from tests.processes import environment, missing_server, redis_binary, store_available
 
@@ -104,29 +103,28 @@ async def test_c76_a_killed_redis_comes_back_on_its_port(options: EmbeddedOption
     assert f"port {port}" in told
 
 
-async def test_c67_a_killed_store_comes_back_with_all_that_it_acknowledged(options: EmbeddedOptions, eventually: Eventually) -> None:
+async def test_c67_a_killed_store_comes_back_with_all_that_it_acknowledged(options: EmbeddedOptions) -> None:
     async with embedded_services(options) as services:
-        acknowledged = await on_store(services, bulk_writes)
         before = services.store
-        services.kill(Service.STORE)
-        await eventually(lambda: not is_running(before.pid))
+        acknowledged = await on_store(services, lambda client: bulk_writes_until_killed(client, services))
         await services.until_ready(Service.STORE)
         assert services.store.url == before.url
         assert services.store.pid != before.pid
         assert await on_store(services, lambda client: client.kept.things.count_documents({})) == acknowledged
 
 
-async def bulk_writes(client: Any) -> int:
-    """The store's own road: the bulkWrite command, many a time, up to the moment of the kill."""
+async def bulk_writes_until_killed(client: Any, services: EmbeddedServices) -> int:
+    """The store's own road, the bulkWrite command; the kill comes right after the last acknowledgement."""
     namespaces = [{"ns": "kept.things"}]
     concern = {"w": "majority", "j": True}
     count = 0
-    for batch in range(30):
+    for batch in range(40):
         inserts = [{"insert": 0, "document": {"_id": batch * 5 + one}} for one in range(5)]
         reply = await client.admin.command(
             {"bulkWrite": 1, "ops": inserts, "nsInfo": namespaces, "ordered": False, "writeConcern": concern}
         )
         count += reply["nInserted"]
+    services.kill(Service.STORE)
     return count
 
 
