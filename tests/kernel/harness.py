@@ -156,9 +156,8 @@ class Run:
         """All steps' states by name."""
         return {step.name: self.state(step.name).name for step in self.definition.steps}
 
-    @property
     def is_(self) -> WorkflowState:
-        """The workflow's state."""
+        """The workflow's state. A method, so that mypy does not believe that it stays what an assertion found."""
         return self.workflow.state
 
     def claim(self, name: str) -> Claim:
