@@ -36,7 +36,7 @@ def _decode(token: str) -> Address | None:
         raw = base64.b64decode(body, altchars=b"-_", validate=True)
     except ValueError:
         return None
-    if not step or len(raw) != _ID_SIZE + _RUN_SIZE + _NONCE_SIZE:
+    if not step or "=" in body or len(raw) != _ID_SIZE + _RUN_SIZE + _NONCE_SIZE:
         return None
     run_end = _ID_SIZE + _RUN_SIZE
     return Address(raw[:_ID_SIZE], raw[_ID_SIZE:run_end].hex(), step, raw[run_end:].hex())
