@@ -1,6 +1,7 @@
 """Embedded services with real processes: what they say, keep, refuse and bring back."""
 
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from perdure_server.embedded import (
 )
 from perdure_server.embedded.bson_wire import command
 from perdure_server.embedded.probes import probe_redis
+from tests.conftest import Eventually
 from tests.embedded.proc import is_running, running_with
 from tests.processes import environment, missing_server, redis_binary, store_available
 
@@ -101,6 +103,34 @@ async def test_c76_a_killed_redis_comes_back_on_its_port(options: EmbeddedOption
     told = next(event.text for event in events if event.happening is Happening.ENDED)
     assert "SIGKILL" in told
     assert f"port {port}" in told
+
+
+async def test_a_child_that_cannot_come_back_says_so_and_goes_on_trying(
+    tmp_path: Path, events: list[EmbeddedEvent], eventually: Eventually
+) -> None:
+    thief = socket.socket()
+    thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+
+    def steal_the_port(event: EmbeddedEvent) -> None:
+        events.append(event)
+        if event.happening is Happening.ENDED:
+            thief.bind(("127.0.0.1", int(event.text.rpartition("port ")[2].split()[0])))
+            thief.listen()
+
+    with thief:
+        async with embedded_services(EmbeddedOptions(tmp_path, environment(), on_event=steal_the_port)) as services:
+            before = services.redis
+            services.kill(Service.REDIS)
+            await eventually(lambda: Happening.FAILED in happened(events, Service.REDIS))
+            thief.close()
+            await services.until_ready(Service.REDIS)
+            after = services.redis
+    assert before is not None
+    assert after is not None
+    assert after.url == before.url
+    told = next(event.text for event in events if event.happening is Happening.FAILED)
+    assert "tries again in 0.2 s" in told
+    assert "already in use" in told
 
 
 async def test_c67_a_killed_store_comes_back_with_all_that_it_acknowledged(options: EmbeddedOptions) -> None:
