@@ -199,9 +199,11 @@ def named_values(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def is_quantity(value: ast.expr) -> bool:
-    """A literal number other than 0 and 1, or a calculation of literal numbers."""
+    """A literal number other than 0 and 1, or a calculation of literals and constants; converting a variable is none."""
     if isinstance(value, ast.BinOp):
-        return is_quantity(value.left) or is_quantity(value.right)
+        names = [getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(value) if isinstance(node, ast.Name | ast.Attribute)]
+        converts = any(name.islower() for name in names if name not in {"limits", "config"})
+        return not converts and (is_quantity(value.left) or is_quantity(value.right))
     return isinstance(value, ast.Constant) and type(value.value) in {int, float} and value.value not in {0, 1}
 
 
