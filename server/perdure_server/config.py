@@ -12,6 +12,8 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from perdure_server.kernel import limits
+
 PREFIX: Final = "PERDURE_SERVER_"
 DEFAULT_PORT: Final = 7463
 
@@ -56,7 +58,7 @@ def _url(*schemes: str) -> Parse:
 
 def _whole(least: int, most: int) -> Parse:
     def parse(text: str) -> int:
-        if not re.fullmatch(r"\d{1,12}", text) or not least <= int(text) <= most:
+        if not re.fullmatch(r"[0-9]{1,12}", text) or not least <= int(text) <= most:
             raise ValueError(f"must be a whole number from {least} to {most}")
         return int(text)
 
@@ -64,7 +66,7 @@ def _whole(least: int, most: int) -> Parse:
 
 
 def _ratio(text: str) -> float:
-    if not re.fullmatch(r"0|1|0?\.\d{1,9}|[01]\.\d{1,9}", text) or not 0.0 <= float(text) <= 1.0:
+    if not re.fullmatch(r"0|1|0?\.[0-9]{1,9}|[01]\.[0-9]{1,9}", text) or not 0.0 <= float(text) <= 1.0:
         raise ValueError("must be a number from 0 to 1")
     return float(text)
 
@@ -111,9 +113,9 @@ class Config:
     )
     redis_prefix: str = _setting("perdure", "First part of every key in Redis; equal on all servers of one database.", _name)
     session_lease_ms: int = _setting(
-        30_000,
+        limits.SESSION_LEASE,
         "Lease of a worker's session where its hello does not say. Shorter finds lost workers sooner and renews more often.",
-        _whole(3_000, 600_000),
+        _whole(limits.SESSION_LEASE_MIN, limits.POLL_LEASE_MAX),
     )
     drain_grace_ms: int = _setting(
         10_000, "How long a stop waits for calls and streams to end politely. The process is gone at most 2 s later.", _whole(0, 3_600_000)

@@ -98,6 +98,6 @@ def serve(flags: tuple[str, ...]) -> None:
         click.echo(configuration.markdown())
         return
     try:
-        sys.exit(main.main(["serve", *flags]))
+        sys.exit(main.run(configuration.read(list(flags))))
     except ConfigInvalid as error:
         raise click.ClickException(str(error)) from error

@@ -11,14 +11,14 @@ import secrets
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final, NoReturn
 
 from perdure_server import config as configuration
-from perdure_server.config import Config, ConfigInvalid
+from perdure_server.config import Config
 from perdure_server.coordination.local import LocalCoordination
 from perdure_server.coordination.redis import RedisCoordination
 from perdure_server.engine.clock import StoreClock
@@ -29,8 +29,6 @@ from perdure_server.kernel.limits import SECOND
 from perdure_server.ports.coordination import Coordination
 from perdure_server.ports.errors import StoreError, StoreUnavailable
 from perdure_server.ports.store import Store
-from perdure_server.rpc.health import LIVENESS
-from perdure_server.rpc.probe import probe
 from perdure_server.rpc.server import AddressInUse, RpcServer, ServerOptions
 from perdure_server.rpc.server_info import ServerFacts
 from perdure_server.store.mongo import MongoStore
@@ -40,14 +38,6 @@ from perdure_server.telemetry.open_telemetry import OpenTelemetry, otlp_exporter
 LOGGER = logging.getLogger(__name__)
 
 EXIT_FAILED: Final = 1
-EXIT_MISUSED: Final = 2
-USAGE: Final = """usage: python -m perdure_server COMMAND
-
-  serve [flags]       serve until SIGTERM; flags and variables: see `config`
-  config [--markdown] what can be set
-  health [flags] [--liveness]
-                      ask the server at --address and --port: exit code 0 when it serves
-"""
 
 
 @dataclass(frozen=True)
@@ -171,6 +161,7 @@ class Signals:
         self._grace = grace
 
     def install(self) -> None:
+        """Handle SIGTERM and SIGINT from now on."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._handle, number)
@@ -201,8 +192,8 @@ async def _serve_until_signalled(config: Config) -> None:
         await signals.stop.wait()
 
 
-def _run_serve(arguments: Sequence[str]) -> int:
-    config = configuration.read(arguments)
+def run(config: Config) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit code. The whole of `python -m perdure_server serve`."""
     configure(config.log_level, config.log_format)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -219,39 +210,3 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
-
-
-def _run_config(arguments: Sequence[str]) -> int:
-    if list(arguments) not in ([], ["--markdown"]):
-        return _usage()
-    print(configuration.markdown(), end="")
-    return 0
-
-
-def _run_health(arguments: Sequence[str]) -> int:
-    liveness = "--liveness" in arguments
-    config = configuration.read([argument for argument in arguments if argument != "--liveness"])
-    host = "127.0.0.1" if config.address in {"0.0.0.0", "::"} else config.address  # noqa: S104 -- the server's wildcard, asked from inside
-    answer = probe(f"[{host}]:{config.port}" if ":" in host else f"{host}:{config.port}", LIVENESS if liveness else "")
-    print(answer)
-    return 0 if answer == "SERVING" else EXIT_FAILED
-
-
-def _usage() -> int:
-    print(USAGE, file=sys.stderr, end="")
-    return EXIT_MISUSED
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    commands = {"serve": _run_serve, "config": _run_config, "health": _run_health}
-    command = commands.get(given[0]) if given else None
-    if command is None:
-        return _usage()
-    try:
-        return command(given[1:])
-    except ConfigInvalid as error:
-        for fault in error.faults:
-            print(f"perdure {given[0]}: {fault}", file=sys.stderr)
-        return EXIT_MISUSED

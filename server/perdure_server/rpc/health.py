@@ -10,9 +10,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 import grpc
 from grpc_health.v1 import health_pb2
 
+from perdure_server.rpc.probe import LIVENESS
 from perdure_server.rpc.transport import Context
-
-LIVENESS = "liveness"
 
 
 class HealthService:

@@ -9,6 +9,9 @@ from grpc_health.v1 import health_pb2
 from perdure_server.kernel.limits import SECOND
 from perdure_server.rpc import limits
 
+# The name under which the health service answers for the process alone; "" and the services' names answer for readiness.
+LIVENESS = "liveness"
+
 _METHOD = "/grpc.health.v1.Health/Check"
 
 
