@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure_server.kernel.rejection import Reason
-from perdure_server.kernel.tokens import Address, decode_claim_token, decode_wake_token, encode_token, idempotency_key, wake_token
+from perdure_server.kernel.tokens import Address, decode_claim_token, decode_wake_token, encode_token, idempotency_key, verify_wake_token, wake_token
 from tests.kernel.harness import KEY, refused
 
 RUN = "0123456789abcdef01234567"
@@ -55,20 +55,25 @@ def test_any_text_is_refused_in_order(text: str) -> None:
     refused(Reason.CLAIM_LOST, lambda: decode_claim_token(text))
 
 
+SECRET = "5e" * 16
+PLACE = (KEY.workflow_id, RUN, "transcribe")
+
+
 def test_a_wake_token_is_known_before_the_task_is_submitted_and_stays() -> None:
-    token = wake_token(KEY.workflow_id, RUN, "transcribe")
-    assert token == wake_token(KEY.workflow_id, RUN, "transcribe")
+    token = wake_token(PLACE, SECRET)
+    assert token == wake_token(PLACE, SECRET)
     address = decode_wake_token(token)
-    assert (address.workflow_id, address.run_id, address.step) == (KEY.workflow_id, RUN, "transcribe")
+    assert (address.workflow_id, address.run_id, address.step) == PLACE
+    verify_wake_token(address, SECRET)
 
 
-def test_a_wake_token_is_of_one_step_of_one_run() -> None:
-    token = wake_token(KEY.workflow_id, RUN, "transcribe")
-    other_step = token.replace("transcribe", "compose")
-    other_run = wake_token(KEY.workflow_id, "f" * 24, "transcribe")
-    assert other_run != token
-    for forged in (other_step, TOKEN, token[:30] + ("A" if token[30] != "A" else "B") + token[31:]):
-        refused(Reason.WAKE_TOKEN_INVALID, partial(decode_wake_token, forged))
+def test_a_wake_token_is_of_one_step_of_one_run_and_needs_its_secret() -> None:
+    token = wake_token(PLACE, SECRET)
+    assert wake_token((KEY.workflow_id, "f" * 24, "transcribe"), SECRET) != token
+    for forged in (token.replace("transcribe", "compose"), TOKEN, token[:50] + ("A" if token[50] != "A" else "B") + token[51:]):
+        refused(Reason.WAKE_TOKEN_INVALID, partial(verify_wake_token, decode_wake_token(forged), SECRET))
+    refused(Reason.WAKE_TOKEN_INVALID, partial(verify_wake_token, decode_wake_token(token), "another secret"))
+    refused(Reason.WAKE_TOKEN_INVALID, partial(verify_wake_token, decode_wake_token(wake_token(PLACE, "")), ""))
 
 
 def test_the_idempotency_key_is_the_same_for_all_attempts_of_a_generation() -> None:

@@ -154,6 +154,7 @@ class Engine:
         if unknown:
             raise FieldViolation([(f"step_queues[{name!r}]", "names no step of the definition") for name in unknown])
         workflow_id = key.workflow_id
+        command = replace(command, wake_secret=self.entropy.hex(16))
         if self.spill.needed(workflow_id, [command.input, *(signal.payload for signal in command.signals)]):
             command = replace(command, input=await self.spill.spill(workflow_id, command.run_id, command.input))
             signals = [
@@ -166,13 +167,14 @@ class Engine:
     async def signal(self, target: Ref | str, signal: Signal) -> Signalled:
         """Store a signal. A str target is a wake token. Raises Rejection, StoreUnavailable."""
         self._accepting()
-        ref, run_id = (target, "") if isinstance(target, Ref) else (None, decode_wake_token(target).run_id)
-        workflow_id = target.key.workflow_id if isinstance(target, Ref) else decode_wake_token(target).workflow_id
+        address = target if isinstance(target, Ref) else decode_wake_token(target)
+        ref = target if isinstance(target, Ref) else None
+        workflow_id = address.key.workflow_id if isinstance(address, Ref) else address.workflow_id
         signal = replace(signal, time=self.clock.now())
         if self.spill.needed(workflow_id, [signal.payload]):
             owner = await self.queries.load(workflow_id, ref)
             signal = replace(signal, payload=await self.spill.spill(workflow_id, owner.run_id, signal.payload))
-        answer, workflow = await self.mailboxes.submit(workflow_id, SignalCommand(signal, ref, run_id))
+        answer, workflow = await self.mailboxes.submit(workflow_id, SignalCommand(signal, address))
         return Signalled(workflow, duplicate=answer[0], consumed=answer[1])
 
     async def cancel(self, ref: Ref, reason: str, request_id: str) -> CancelAccepted:
