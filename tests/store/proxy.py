@@ -30,7 +30,7 @@ class Spoiled:
 
     command: str
     forward: bool = True
-    answer: Document | None = None
+    answer: Document | bytes | None = None
     release: asyncio.Event | None = None
     times: int = 1
     happened: asyncio.Event = field(default_factory=asyncio.Event)
@@ -177,6 +177,6 @@ def _command(frame: bytes) -> Document:
     return command
 
 
-def _reply(response_to: int, answer: Document) -> bytes:
-    body = b"\x00\x00\x00\x00\x00" + bson.encode(answer)
+def _reply(response_to: int, answer: Document | bytes) -> bytes:
+    body = b"\x00\x00\x00\x00\x00" + (answer if isinstance(answer, bytes) else bson.encode(answer))
     return HEADER.pack(HEADER.size + len(body), 0, response_to, OP_MSG) + body

@@ -26,7 +26,6 @@ SHUTTING_DOWN = {"code": 91, "codeName": "ShutdownInProgress", "errmsg": "shutti
 COMMANDS = {
     Road.BULK_WRITE: ("bulkWrite", "bulkWrite"),
     Road.INSERT_AND_UPDATE: ("update", "insert"),
-    Road.INSERT_AND_BULK_WRITE: ("bulkWrite", "insert"),
 }
 
 
@@ -36,7 +35,7 @@ async def proxy(store_process: RunningServer) -> AsyncIterator[Proxy]:
         yield proxy
 
 
-@pytest.fixture(params=[("motor", Road.BULK_WRITE), ("pymongo", Road.INSERT_AND_UPDATE), ("motor", Road.INSERT_AND_BULK_WRITE)], ids=str)
+@pytest.fixture(params=[("motor", Road.BULK_WRITE), ("pymongo", Road.BULK_WRITE), ("motor", Road.INSERT_AND_UPDATE)], ids=str)
 def way(request: pytest.FixtureRequest) -> tuple[Driver, Road]:
     found: tuple[Driver, Road] = request.param
     return found

@@ -4,12 +4,10 @@ At most two batches are in flight. A batch holds one write per `_id`, and never 
 depends on another goes out after its acknowledgement. Every caller is answered for its own write alone, and a caller that is cancelled
 leaves its write where it is.
 
-The roads. BULK_WRITE: the command of MongoDB 8 tells the result of each operation. INSERT_AND_UPDATE, for MongoDB 6 and 7: `insert` tells
-it, too, `update` tells only how many matched, so a short count is settled by one read of the batch. INSERT_AND_BULK_WRITE, for SecantusDB,
-which flushes its journal once for an `insert` of many and once per operation of a `bulkWrite`.
-
-To settle, every write leaves a fresh `write_id` in the document. The stored one equal to ours proves that we wrote; the revision that we
-would have written under another `write_id` proves that somebody else did. What neither proves is settled by the count, or is unknown.
+Two roads. BULK_WRITE: the command of MongoDB 8 tells the result of each operation. INSERT_AND_UPDATE, for MongoDB 6 and 7: `insert` tells
+it, too, `update` tells only how many matched, so a short count is settled by one read of the batch. To settle, every write leaves a fresh
+`write_id` in the document. The stored one equal to ours proves that we wrote; the revision that we would have written under another
+`write_id` proves that somebody else did. What neither proves is settled by the count, or is unknown.
 """
 
 import asyncio
@@ -40,7 +38,6 @@ class Road(Enum):
 
     BULK_WRITE = "bulkWrite"
     INSERT_AND_UPDATE = "insert, update"
-    INSERT_AND_BULK_WRITE = "insert, bulkWrite"
 
 
 class Sender(Protocol):
@@ -150,6 +147,8 @@ class Committer:
 
     def _landed(self, task: asyncio.Task[None]) -> None:
         self._in_flight.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a %s failed; its callers were told that the result is unknown", task.get_name(), exc_info=error)
         if self._waiting:
             self._pump_soon()
 
@@ -183,7 +182,7 @@ class Committer:
 
     async def _send(self, batch: Sequence[_Write], again: bool = False) -> None:
         try:
-            outcomes = await (self._bulk_write(batch) if self.road is Road.BULK_WRITE else self._separately(batch))
+            outcomes = await (self._bulk_write(batch) if self.road is Road.BULK_WRITE else self._insert_and_update(batch))
         except StoreUnavailable as error:
             _answer_all(batch, error)
             return
@@ -227,15 +226,14 @@ class Committer:
         _distrust_if_not_replicated(reply, outcomes)
         return outcomes
 
-    async def _separately(self, batch: Sequence[_Write]) -> list[Outcome]:
+    async def _insert_and_update(self, batch: Sequence[_Write]) -> list[Outcome]:
         inserts = [write for write in batch if write.old is None]
         updates = [write for write in batch if write.old is not None]
-        update = self._bulk_write if self.road is Road.INSERT_AND_BULK_WRITE else self._update
         if not updates:
             return await self._insert(inserts)
         if not inserts:
-            return await update(updates)
-        answers = await asyncio.gather(self._insert(inserts), update(updates), return_exceptions=True)
+            return await self._update(updates)
+        answers = await asyncio.gather(self._insert(inserts), self._update(updates), return_exceptions=True)
         found: dict[bytes, Outcome] = {}
         for part, answer in zip((inserts, updates), answers, strict=True):
             if isinstance(answer, StoreUnavailable):
