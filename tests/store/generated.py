@@ -45,31 +45,31 @@ def rows(values: st.SearchStrategy[Any], most: int = 2) -> st.SearchStrategy[tup
 
 
 settled = st.builds(Settled, texts, blobs, st.sampled_from(LossCause), rows(st.tuples(names, numbers)))
-steps = st.builds(
-    Step,
-    state=st.sampled_from(StepState),
-    since=times,
-    generation=numbers,
-    claim_no=numbers,
-    attempt=numbers,
-    started=st.none() | times,
-    ended=st.none() | times,
-    claim=st.none() | st.builds(Claim, texts, texts, times, times, texts, numbers, st.booleans()),
-    due=st.none() | times,
-    wait=rows(st.builds(OpenCondition, texts, texts, numbers, st.none() | times)),
-    wakes=rows(st.builds(Wake, texts, texts, st.none() | payloads)),
-    output=st.none() | payloads,
-    checkpoint=st.none() | payloads,
-    checkpoint_no=numbers,
-    checkpoint_claim_no=numbers,
-    failure=st.none() | failures,
-    errors=rows(st.builds(AttemptError, numbers, numbers, times, failures)),
-    lost_claims=numbers,
-    idle_returns=numbers,
-    waits=numbers,
-    settled=rows(settled),
-    last_frame_seq=st.none() | numbers,
-)
+STEP_FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
+    "state": st.sampled_from(StepState),
+    "since": times,
+    "generation": numbers,
+    "claim_no": numbers,
+    "attempt": numbers,
+    "started": st.none() | times,
+    "ended": st.none() | times,
+    "claim": st.none() | st.builds(Claim, texts, texts, times, times, texts, numbers, st.booleans()),
+    "due": st.none() | times,
+    "wait": rows(st.builds(OpenCondition, texts, texts, numbers, st.none() | times)),
+    "wakes": rows(st.builds(Wake, texts, texts, st.none() | payloads)),
+    "output": st.none() | payloads,
+    "checkpoint": st.none() | payloads,
+    "checkpoint_no": numbers,
+    "checkpoint_claim_no": numbers,
+    "failure": st.none() | failures,
+    "errors": rows(st.builds(AttemptError, numbers, numbers, times, failures)),
+    "lost_claims": numbers,
+    "idle_returns": numbers,
+    "waits": numbers,
+    "settled": rows(settled),
+    "last_frame_seq": st.none() | numbers,
+}
+steps = st.builds(Step, **STEP_FIELDS)
 events = st.builds(Event, numbers, times, texts, numbers, texts, numbers, numbers, st.none() | numbers, texts, texts)
 signals = st.builds(Signal, texts, texts, times, st.none() | payloads)
 
@@ -87,6 +87,7 @@ FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     "step_count": st.sampled_from([4, 64, 65, 300]),
     "trace": st.builds(Trace, texts, texts, texts, numbers, texts),
     "policy_revision": numbers,
+    "wake_secret": texts,
     "input": st.none() | payloads,
     "input_digest": blobs,
     "request_ids": rows(texts),
