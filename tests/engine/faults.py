@@ -74,6 +74,7 @@ class FrailCoordination(LocalCoordination):
         self.deaf = False
         self.append_gate: asyncio.Event | None = None
         self.published: list[WakeUp] = []
+        self.taken = 0
 
     def _reach(self) -> None:
         if self.away:
@@ -86,7 +87,9 @@ class FrailCoordination(LocalCoordination):
 
     async def take(self, queues: Sequence[str], limit: int, wait: int) -> Sequence[ReadyItem]:
         self._reach()
-        return await super().take(queues, limit, wait)
+        items = await super().take(queues, limit, wait)
+        self.taken += len(items)
+        return items
 
     async def backlog(self, queues: Sequence[str]) -> Mapping[str, int]:
         self._reach()

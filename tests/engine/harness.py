@@ -11,10 +11,9 @@ Times are ms. Every change that is stored is checked against the kernel's invari
 """
 
 import asyncio
-import contextlib
 import itertools
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, cast
 
 import pytest
@@ -23,14 +22,13 @@ from perdure_server.engine.clock import StoreClock
 from perdure_server.engine.entropy import Entropy
 from perdure_server.engine.service import Engine
 from perdure_server.engine.settings import EngineSettings
-from perdure_server.engine.values import Ref, Started, View
+from perdure_server.engine.values import Ref, Started
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import Definition, StepDefinition
-from perdure_server.kernel.rejection import Reason, Rejection
-from perdure_server.kernel.start import Start
-from perdure_server.kernel.values import Payload, Trace
-from perdure_server.kernel.workflow import Step, StepState, Workflow, WorkflowKey, WorkflowState
 from perdure_server.kernel.canonical import payload_digest
+from perdure_server.kernel.definition import Definition, StepDefinition
+from perdure_server.kernel.start import Start
+from perdure_server.kernel.values import Trace
+from perdure_server.kernel.workflow import Step, Workflow, WorkflowKey, WorkflowState
 from perdure_server.ports.store import Read
 from perdure_server.ports.telemetry import AttemptSpan, WorkflowSpan
 from perdure_server.store.memory import MemoryStore
@@ -167,7 +165,10 @@ class World:
         content = None if value is None else payload(value)
         digest = payload_digest("input", content)
         workflow_type = fields.pop("workflow_type", TYPE)
-        return Start(self.key(name, workflow_type), f"{number:024x}", Trace(f"{number:032x}", f"{number:016x}"), content, digest, **fields)
+        trace = Trace(f"{number:032x}", f"{number:016x}")
+        return Start(
+            self.key(name, workflow_type), f"{number:024x}", trace, f"secret-{number}", input=content, input_digest=digest, **fields
+        )
 
     async def start(self, engine: Engine, name: str = "k", value: object = 1, **fields: Any) -> Started:
         """Start a workflow."""

@@ -1,6 +1,5 @@
 """Starting: one workflow per key, whoever races, whatever the store says."""
 
-from perdure_server.engine.values import Started
 from perdure_server.kernel.workflow import WorkflowState
 from tests.engine.harness import World
 

@@ -10,6 +10,18 @@ _UNCERTAIN = 1_000
 _LONGEST_SLEEP = 60_000
 
 
+async def happened(event: asyncio.Event, within: int) -> bool:
+    """Whether the event is set within so many ms; returns as soon as it is."""
+    if event.is_set():
+        return True
+    try:
+        async with asyncio.timeout(within / 1000):
+            await event.wait()
+    except TimeoutError:
+        return event.is_set()
+    return True
+
+
 def monotonic() -> int:
     """This machine's monotonic clock in ms."""
     return time.monotonic_ns() // 1_000_000

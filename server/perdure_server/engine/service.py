@@ -100,6 +100,8 @@ class Engine:
         self.versions = self.queries.versions
         self.polls = Polls(parts, self.desk, self.subscriptions, self._give_back)
         self._aftermath = Aftermath(parts, self.dispatch, self.hub, self.sweep, self.claims)
+        self.mailboxes.on_grant_found = self._aftermath.deliver
+        self.mailboxes.on_doubt = self._remote_change
         self.hub.claimed = self.claims.workflows
         self.hub.known = self.mailboxes.known
         self.hub.on_remote_change = self._remote_change
@@ -115,6 +117,7 @@ class Engine:
             "expiry": self.judge.expiry_step,
             "hold": self.judge.hold_step,
             "take": self.dispatch.take_step,
+            "await": self.dispatch.await_step,
             "view": self.dispatch.view_step,
             "ready": self._ready_step,
             "refresh": self.workers.refresh_step,
@@ -203,7 +206,7 @@ class Engine:
                 local.settling = False
             for following in answer.next_claims:
                 local.stream.adopt(local.pool, following)
-            self.desk.changed.set()
+            self.desk.look(local.pool)
         if answer.error is not None:
             raise answer.error
         return answer

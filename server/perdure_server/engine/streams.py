@@ -213,8 +213,7 @@ class WorkerStream:
         if pool is not None:
             for following in answer.next_claims:
                 self.adopt(pool, following)
-            if pool.credit > 0:
-                self._services.desk.changed.set()
+            self._services.desk.look(pool)
         self.tell(answer)
 
     async def _heartbeats(self, heartbeats: list[HeartbeatIn]) -> None:
