@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure_server.kernel.rejection import Reason
-from perdure_server.kernel.tokens import Address, decode_claim_token, decode_wake_token, encode_token, idempotency_key, verify_wake_token, wake_token
+from perdure_server.kernel.tokens import (
+    Address,
+    decode_claim_token,
+    decode_wake_token,
+    encode_token,
+    idempotency_key,
+    verify_wake_token,
+    wake_token,
+)
 from tests.kernel.harness import KEY, refused
 
 RUN = "0123456789abcdef01234567"
@@ -59,21 +67,37 @@ SECRET = "5e" * 16
 PLACE = (KEY.workflow_id, RUN, "transcribe")
 
 
+WHERE = (KEY.workflow_id, RUN, "transcribe")
+SECRET = "0123456789abcdef0123456789abcdef"
+
+
 def test_a_wake_token_is_known_before_the_task_is_submitted_and_stays() -> None:
-    token = wake_token(PLACE, SECRET)
-    assert token == wake_token(PLACE, SECRET)
+    token = wake_token(WHERE, SECRET)
+    assert token == wake_token(WHERE, SECRET)
     address = decode_wake_token(token)
-    assert (address.workflow_id, address.run_id, address.step) == PLACE
+    assert (address.workflow_id, address.run_id, address.step) == WHERE
     verify_wake_token(address, SECRET)
 
 
-def test_a_wake_token_is_of_one_step_of_one_run_and_needs_its_secret() -> None:
-    token = wake_token(PLACE, SECRET)
-    assert wake_token((KEY.workflow_id, "f" * 24, "transcribe"), SECRET) != token
-    for forged in (token.replace("transcribe", "compose"), TOKEN, token[:50] + ("A" if token[50] != "A" else "B") + token[51:]):
-        refused(Reason.WAKE_TOKEN_INVALID, partial(verify_wake_token, decode_wake_token(forged), SECRET))
-    refused(Reason.WAKE_TOKEN_INVALID, partial(verify_wake_token, decode_wake_token(token), "another secret"))
-    refused(Reason.WAKE_TOKEN_INVALID, partial(verify_wake_token, decode_wake_token(wake_token(PLACE, "")), ""))
+def test_a_wake_token_is_of_one_step_of_one_run_with_its_secret() -> None:
+    token = wake_token(WHERE, SECRET)
+    forged = [
+        token.replace("transcribe", "compose"),
+        encode_token(Address(KEY.workflow_id, "f" * 24, "transcribe", decode_wake_token(token).nonce)),
+        encode_token(Address(bytes(16), RUN, "transcribe", decode_wake_token(token).nonce)),
+        TOKEN,
+        token[:50] + ("A" if token[50] != "A" else "B") + token[51:],
+    ]
+    for text in forged:
+        refused(Reason.WAKE_TOKEN_INVALID, partial(verify_wake_token, decode_wake_token(text), SECRET))
+    for secret in ("", "f" * 32):
+        refused(Reason.WAKE_TOKEN_INVALID, partial(verify_wake_token, decode_wake_token(token), secret))
+    refused(Reason.WAKE_TOKEN_INVALID, partial(verify_wake_token, decode_wake_token(wake_token(WHERE, "")), ""))
+
+
+def test_who_knows_run_and_key_cannot_make_a_wake_token() -> None:
+    guesses = {wake_token(WHERE, guess) for guess in ("", RUN, KEY.business_key)}
+    assert wake_token(WHERE, SECRET) not in guesses
 
 
 def test_the_idempotency_key_is_the_same_for_all_attempts_of_a_generation() -> None:
