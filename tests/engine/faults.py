@@ -31,6 +31,10 @@ class StoreFaults:
         event = self._held[operation, moment] = asyncio.Event()
         return event
 
+    def release(self, operation: str, moment: Moment = Moment.BEFORE) -> None:
+        """Calls of an operation that come from now on do not wait any more; those that wait go on by their event."""
+        self._held.pop((operation, moment), None)
+
     def jitter(self, source: random.Random) -> None:
         """From now on every operation takes 0 to 5 ms."""
         self._delays = source

@@ -149,6 +149,10 @@ class World:
         await self.settle()
         return worker
 
+    def credit(self, engine: Engine) -> int:
+        """Free slots of all pools of a server."""
+        return sum(pool.credit for pool in {pool for pools in engine.desk._by_queue.values() for pool in pools})
+
     # ------------------------------------------------------------------------------------------------------------ calls
 
     def key(self, name: str = "k", workflow_type: str = TYPE) -> WorkflowKey:
