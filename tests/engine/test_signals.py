@@ -1,7 +1,10 @@
 """Signals: stored before they are acknowledged, consumed once, whatever the store says."""
 
+import random
+
 import pytest
 
+from perdure_server.engine.service import Engine
 from perdure_server.engine.values import Ref, Signalled
 from perdure_server.kernel.outcomes import Completed, Waiting
 from perdure_server.kernel.rejection import Reason, Rejection
@@ -108,9 +111,9 @@ async def test_c10_signals_race_with_the_last_complete(world: World, random_sour
     assert 0 < late < 100
 
 
-async def _try(engine: object, ref: Ref, name: str) -> Signalled | Rejection:
+async def _try(engine: Engine, ref: Ref, name: str) -> Signalled | Rejection:
     try:
-        return await engine.signal(ref, signal("go", name))  # type: ignore[attr-defined]  # an Engine
+        return await engine.signal(ref, signal("go", name))
     except Rejection as error:
         return error
 
