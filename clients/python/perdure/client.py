@@ -17,7 +17,8 @@ from perdure.run import Run, Signalled, Started
 from perdure.steps import StepName
 from perdure.v1 import admin_service_pb2, filter_pb2, workflow_pb2, workflow_service_pb2
 from perdure.view import Workflow, WorkflowRef, WorkflowState, workflow_of, workflow_state
-from perdure.worker.worker import Worker, WorkerOptions
+from perdure.worker.plan import WorkerOptions
+from perdure.worker.worker import Worker
 
 OnOpen: TypeAlias = Literal["use_existing", "reject", "supersede"]
 OnClosed: TypeAlias = Literal["use_existing", "new_round", "new_round_if_failed", "reject"]

@@ -4,16 +4,18 @@ import asyncio
 from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, overload
 
 from perdure import payloads
 from perdure.failure import Failure
-from perdure.v1 import payload_pb2, wait_pb2
+from perdure.v1 import payload_pb2, wait_pb2, watch_pb2
 from perdure.waits import Woken, woken
 
 C = TypeVar("C")
 T = TypeVar("T")
 V = TypeVar("V")
+
+FrameKind: TypeAlias = "watch_pb2.Frame.Kind.ValueType"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class ActivityLink(Protocol):
     def save_blocking(self, payload: payload_pb2.Payload) -> None:
         """Stores a checkpoint; for activities in threads and processes. Raises ClaimLost."""
 
-    def frame(self, kind: int, payload: payload_pb2.Payload) -> None:
+    def frame(self, kind: "FrameKind", payload: payload_pb2.Payload) -> None:
         """Sends progress, without waiting."""
 
     def alive(self) -> None:
@@ -135,14 +137,14 @@ class Context(Generic[C]):
         Raises:
             ValueError: It has more than 64 KiB.
         """
-        self._link.frame(1, payload_pb2.Payload(json=payloads.to_json(text)))
+        self._link.frame(watch_pb2.Frame.KIND_TEXT, payload_pb2.Payload(json=payloads.to_json(text)))
         return Ready(text)
 
     def progress(self, done: float, total: float | None = None, *, unit: str = "", message: str = "") -> Ready[None]:
         """Tells watchers how far the activity is; replaces what was told before; never waits."""
         told: dict[str, object] = {"done": done}
         told |= {name: value for name, value in (("total", total), ("unit", unit), ("message", message)) if value not in {None, ""}}
-        self._link.frame(2, payload_pb2.Payload(json=payloads.to_json(told)))
+        self._link.frame(watch_pb2.Frame.KIND_PROGRESS, payload_pb2.Payload(json=payloads.to_json(told)))
         return Ready(None)
 
     def log(self, line: str) -> Ready[None]:
@@ -151,7 +153,7 @@ class Context(Generic[C]):
         Raises:
             ValueError: It has more than 64 KiB.
         """
-        self._link.frame(3, payload_pb2.Payload(json=payloads.to_json(line)))
+        self._link.frame(watch_pb2.Frame.KIND_LOG, payload_pb2.Payload(json=payloads.to_json(line)))
         return Ready(None)
 
     def alive(self) -> None:

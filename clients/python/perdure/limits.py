@@ -55,3 +55,7 @@ UNWIND_TIMEOUT: Final = 5.0
 """How long an activity that was told to stop may take before the worker goes on without it."""
 SETTLE_TIMEOUT: Final = 10.0
 """How long a stopping worker waits for the server's answers to its last results."""
+GOODBYE_TIMEOUT: Final = 1.0
+"""How long the server may take to end a stream on which nothing more comes."""
+PROCESS_POLL: Final = 0.1
+"""How often the thread of an activity's process looks whether it should be stopped."""
