@@ -29,7 +29,6 @@ from perdure_server.kernel.definition import Definition, StepDefinition
 from perdure_server.kernel.start import Start
 from perdure_server.kernel.values import Trace
 from perdure_server.kernel.workflow import Step, Workflow, WorkflowKey, WorkflowState
-from perdure_server.ports.store import Read
 from perdure_server.ports.telemetry import AttemptSpan, WorkflowSpan
 from perdure_server.store.memory import MemoryStore
 from tests.engine.faults import FrailCoordination, StoreFaults
@@ -180,7 +179,7 @@ class World:
 
     async def stored(self, name: str = "k", workflow_type: str = TYPE) -> Workflow:
         """The instance as stored."""
-        found = await self.store.workflows.load(self.key(name, workflow_type).workflow_id, Read.LINEARIZABLE)
+        found = self.store.workflows._load(self.key(name, workflow_type).workflow_id)  # not through the faults
         assert found is not None, f"{name} is not stored"
         return found
 
