@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import grpc
 import pytest
@@ -111,7 +112,8 @@ def unpacked(status: Status, kind: Callable[[], object]) -> object:
 
 
 def refusal_of(error: grpc.aio.AioRpcError) -> Refusal:
-    packed = next(value for key, value in error.trailing_metadata() or () if key == DETAILS_KEY)
+    trailers: Any = error.trailing_metadata()  # pairs, whatever the stubs say
+    packed = dict(trailers)[DETAILS_KEY]
     status = Status.FromString(packed)
     return from_status(status, error.code(), error.details() or "")
 
