@@ -84,7 +84,8 @@ async def test_standalone_is_refused_with_the_remedy(tmp_path: Path) -> None:
         lambda port: [sys.executable, "-m", "secantus", "--host", "127.0.0.1", "--port", str(port), *storage], ready, tmp_path
     )
     process.start()
-    store = MongoStore(f"mongodb://127.0.0.1:{process.port}/", DATABASE)
+    # Polled: the driver's second monitor, of streaming, would still be connecting when this client is closed, and leave its socket.
+    store = MongoStore(f"mongodb://127.0.0.1:{process.port}/?serverMonitoringMode=poll", DATABASE)
     try:
         with pytest.raises(StoreError, match=r"replica set.*rs\.initiate"):
             await store.open()

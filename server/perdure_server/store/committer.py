@@ -301,6 +301,7 @@ class Committer:
                 "batchSize": len(ids),
                 "singleBatch": True,
                 "readConcern": {"level": "local"},
+                "maxTimeMS": limits.READ_TIMEOUT_MS,
             }
         )
         return {document["_id"]: document for document in reply["cursor"]["firstBatch"]}

@@ -15,13 +15,16 @@ from bson.raw_bson import RawBSONDocument
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo import AsyncMongoClient
 from pymongo.errors import (
+    AutoReconnect,
     ConfigurationError,
     ConnectionFailure,
     ExecutionTimeout,
     InvalidURI,
+    NetworkTimeout,
     NotPrimaryError,
     OperationFailure,
     PyMongoError,
+    ServerSelectionTimeoutError,
     WaitQueueTimeoutError,
 )
 from pymongo.uri_parser import parse_uri
@@ -86,14 +89,15 @@ class Connection:
         return reply
 
     async def read(self, command: Document) -> Document:
-        """A command that changes nothing: sent a second time when the first met a broken connection.
+        """A command that changes nothing: sent a second time when the first met a broken connection or a server that is primary no more.
 
         Raises StoreUnavailable, StoreError, and bson.errors.InvalidBSON when one of the documents does not decode.
         """
         try:
             return await self.command(command)
         except StoreUnavailable as error:
-            if not isinstance(error.__cause__, ConnectionFailure):
+            # A second wait for a server that is silent, or that nobody finds, would only take the caller's time.
+            if not isinstance(error.__cause__, AutoReconnect) or isinstance(error.__cause__, NetworkTimeout | ServerSelectionTimeoutError):
                 raise
             return await self.command(command)
 
