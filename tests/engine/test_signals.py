@@ -95,7 +95,7 @@ async def test_c10_signals_race_with_the_last_complete(world: World, random_sour
             worker.send(claim, Completed())
             calls[name] = world.spawn(_try(random_source.choice((server, other)), world.ref(name), name))
         else:
-            calls[name] = world.spawn(_try(other, world.ref(name), name))
+            calls[name] = world.spawn(_try(random_source.choice((server, other)), world.ref(name), name))
             worker.send(claim, Completed())
     await world.until(lambda: all(call.done() for call in calls.values()))
     late = 0
