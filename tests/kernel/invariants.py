@@ -65,6 +65,8 @@ def _inline_bytes(workflow: Workflow) -> int:
     payloads: list[Payload | None] = [workflow.input, *(signal.payload for signal in workflow.inbox)]
     for step in workflow.steps.values():
         payloads += [step.output, step.checkpoint, *(wake.payload for wake in step.wakes)]
+        payloads += [error.failure.details for error in step.errors]
+        payloads += [step.failure.details] if step.failure is not None else []
     return sum(payload.inline_size for payload in payloads if payload is not None)
 
 

@@ -73,7 +73,7 @@ def test_the_listing_order_does_not_matter() -> None:
 
 
 def test_c46_wide_fan_out_and_fan_in() -> None:
-    width = 400
+    width = 200
     branches = [f"b{number}" for number in range(width)]
     run = Run(plan("a", *(f"{name}: a" for name in branches), f"end: {' '.join(branches)}"))
     run.run_through("a")
@@ -90,9 +90,9 @@ def test_c46_wide_fan_out_and_fan_in() -> None:
 
 
 def test_a_long_chain_of_activities() -> None:
-    run = Run(chain(300))
-    run.run_through(*(f"s{number}" for number in range(300)))
-    assert (run.is_(), run.workflow.revision) == (W.COMPLETED, 601)
+    run = Run(chain(150))
+    run.run_through(*(f"s{number}" for number in range(150)))
+    assert (run.is_(), run.workflow.revision) == (W.COMPLETED, 301)
 
 
 def test_two_thousand_steps_end_in_one_cancel_without_deep_recursion() -> None:

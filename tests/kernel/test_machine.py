@@ -72,7 +72,16 @@ RIDING = st.lists(st.sampled_from(SIGNALS), max_size=3)
 SELDOM = st.sampled_from([False] * 5 + [True])
 OUTCOMES = st.one_of(
     st.builds(Completed, VALUES.map(lambda value: None if value is None else payload(value))),
-    st.builds(Failed, st.builds(Failure, st.just("boom"), non_retryable=SELDOM, retry_after=st.sampled_from([None, None, 0, 7, 10**18]))),
+    st.builds(
+        Failed,
+        st.builds(
+            Failure,
+            st.just("boom"),
+            details=VALUES.map(payload),
+            non_retryable=SELDOM,
+            retry_after=st.sampled_from([None, None, 0, 7, 10**18]),
+        ),
+    ),
     st.builds(Waiting, st.builds(Wait, conditions()), keep_checkpoint=st.booleans()),
     st.builds(Released, st.none() | st.just(Payload(json="1"))),
     st.just(Cancelled()),
@@ -325,7 +334,7 @@ class Workflows(RuleBasedStateMachine):
 
 
 Workflows.TestCase.settings = settings(
-    max_examples=120,
+    max_examples=60,
     stateful_step_count=40,
     deadline=None,
     print_blob=True,

@@ -6,7 +6,7 @@ from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.outcomes import Completed, Report, report
 from perdure_server.kernel.seal import next_wake, queue_id, seal
 from perdure_server.kernel.workflow import StepState, WorkflowState
-from tests.kernel.harness import T0, Run, activity, after, chain, on_signal, plan, waiting
+from tests.kernel.harness import T0, Run, activity, after, chain, on_signal, payload, plan, waiting
 
 S, W = StepState, WorkflowState
 
@@ -134,6 +134,25 @@ def test_an_eager_chain_in_one_session_touches_neither_ready_nor_sessions() -> N
     assert sealed.ready is before.ready
     assert sealed.wake_time is before.wake_time
     assert sealed.revision == before.revision + 1
+
+
+def test_payload_bytes_inside_the_document_are_counted() -> None:
+    run = Run(plan("a", "b: a"), input="12345678")
+    assert run.workflow.inline_bytes == 10, "the JSON with its quotes"
+    run.signal("go", value="1234")
+    assert run.workflow.inline_bytes == 16
+    run.grant("a")
+    run.checkpoint("a", 1, "123")
+    assert run.workflow.inline_bytes == 21
+    run.fail("a", details=payload("12"))
+    assert run.workflow.inline_bytes == 29, "once as the failure, once among the errors"
+    run.pass_time(2_000)
+    run.grant("a")
+    run.complete("a", "1")
+    assert run.workflow.inline_bytes == 16 + 3 + 4, "the checkpoint and the failure are gone, the error stays"
+    run.signal("other", value="12")
+    run.cancel()
+    assert run.workflow.inline_bytes == 27
 
 
 def test_an_ended_workflow_has_none_of_them_but_expires() -> None:

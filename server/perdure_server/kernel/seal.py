@@ -104,7 +104,13 @@ def _inbox_size(workflow: Workflow) -> int:
 
 def _step_size(step: Step) -> int:
     size = _size(step.output) + _size(step.checkpoint)
-    return size + sum([_size(wake.payload) for wake in step.wakes]) if step.wakes else size
+    if step.wakes:
+        size += sum([_size(wake.payload) for wake in step.wakes])
+    if step.failure is not None:
+        size += _size(step.failure.details)
+    if step.errors:
+        size += sum([_size(error.failure.details) for error in step.errors])
+    return size
 
 
 def _size(payload: Payload | None) -> int:
