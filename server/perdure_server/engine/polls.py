@@ -48,7 +48,9 @@ class Polls:
         self._desk.subscribe(pool, queues)
         try:
             async with asyncio.timeout(min(wait, limits.POLL_WAIT_MAX) / 1000):
-                await news.wait()
+                while not claims:  # credit that came back, its grant lost to another, is no reason to answer
+                    news.clear()
+                    await news.wait()
         except TimeoutError:
             pass
         except asyncio.CancelledError:
