@@ -77,8 +77,9 @@ def to_json(value: object) -> str:
 
 def decode(payload: payload_pb2.Payload | None, as_type: Any = Any) -> Any:
     """The value of a payload (None: no value) as `as_type`. Raises PayloadRejected if it is of another type, or is a ref."""
-    if as_type is Payload:
-        return _to_raw(payload)
+    members = _members(as_type)
+    if Payload in members:
+        return None if payload is None and type(None) in members else _to_raw(payload or NO_VALUE)
     kind = None if payload is None else payload.WhichOneof("data")
     if payload is None or kind is None:
         return _check_absent(as_type)
@@ -119,9 +120,7 @@ def size(payload: payload_pb2.Payload | None) -> int:
     return len(payload.binary) if payload.WhichOneof("data") == "binary" else len(payload.json)
 
 
-def _to_raw(message: payload_pb2.Payload | None) -> Payload | None:
-    if message is None:
-        return None
+def _to_raw(message: payload_pb2.Payload) -> Payload:
     kind = message.WhichOneof("data")
     return Payload(
         message.json if kind == "json" else None,

@@ -100,7 +100,7 @@ def _members(annotation: Any) -> tuple[Any, ...]:
 
 
 def _check(step: str, what: str, as_type: Any) -> None:
-    if as_type is None or as_type is payloads.Payload:
+    if as_type is None or payloads.Payload in _members(as_type):
         return
     try:
         payloads.decoder(as_type)
