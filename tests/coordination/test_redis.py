@@ -12,18 +12,18 @@ from perdure_server.ports.coordination import RE_READ, Coordination, WakeUp
 from perdure_server.ports.errors import CoordinationUnavailable
 from tests.conftest import RunningServer
 from tests.coordination.contract import CoordinationContract, opened
-from tests.coordination.samples import NOW, frame, item, numbers
+from tests.coordination.samples import NOW, PATIENT, frame, item, numbers
 
 
 @pytest.fixture
 async def coordination(redis_process: RunningServer, database_name: str) -> AsyncIterator[Coordination]:
-    async with opened(RedisCoordination(redis_process.url, prefix=database_name)) as coordination:
+    async with opened(RedisCoordination(redis_process.url, prefix=database_name, timeout=PATIENT)) as coordination:
         yield coordination
 
 
 @pytest.fixture
 async def other_server(redis_process: RunningServer, database_name: str) -> AsyncIterator[Coordination]:
-    async with opened(RedisCoordination(redis_process.url, prefix=database_name)) as coordination:
+    async with opened(RedisCoordination(redis_process.url, prefix=database_name, timeout=PATIENT)) as coordination:
         yield coordination
 
 
@@ -82,7 +82,7 @@ async def test_what_others_wrote_under_our_names_stops_nothing(coordination: Coo
 
 async def test_a_refused_password_is_named(redis_process: RunningServer) -> None:
     url = redis_process.url.replace("redis://", "redis://nobody:secret@")
-    async with opened(RedisCoordination(url)) as coordination:
+    async with opened(RedisCoordination(url, timeout=PATIENT)) as coordination:
         assert coordination.description()["health"] == "AuthenticationError"
         with pytest.raises(CoordinationUnavailable) as refused:
             await coordination.backlog(["q"])
