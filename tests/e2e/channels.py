@@ -186,7 +186,7 @@ async def refused(call: Awaitable[object]) -> Refusal:
 
 def refusal_of(error: grpc.aio.AioRpcError) -> Refusal:
     """The parts of an error that a client should look at."""
-    status = rpc_status.from_call(error)
+    status = rpc_status.from_call(error)  # type: ignore[arg-type]  # the stubs know the synchronous error only
     info, bad = ErrorInfo(), BadRequest()
     for detail in status.details if status is not None else ():
         for message in (info, bad):
