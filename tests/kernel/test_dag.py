@@ -34,6 +34,17 @@ def test_c46_a_join_is_opened_once_even_if_two_branches_end_in_one_write() -> No
     assert run.events_of("end") == ["UNBLOCK>READY"]
 
 
+def test_c46_a_join_is_opened_once_even_if_its_branches_are_won_as_soon_as_they_open() -> None:
+    run = Run(
+        plan("a", waiting("v: a", on_signal("go")), waiting("w: a", on_signal("go")), waiting("end: v w", on_signal("go")), "z: end v")
+    )
+    for _ in range(3):
+        run.signal("go")
+    run.run_through("a")
+    assert (run.states()["end"], run.announced()) == ("COMPLETED", ["z"])
+    assert run.events_of("end") == ["UNBLOCK>WAITING", "WON>COMPLETED"]
+
+
 def test_c46_a_join_does_not_pass_when_a_branch_backs_off_waits_or_fails() -> None:
     run = Run(plan("a", "b", "c", "end: a b c"))
     for name in "abc":
