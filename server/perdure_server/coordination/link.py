@@ -49,7 +49,9 @@ class Link:
         while self._task is not None and not self._task.done():
             # More than once: before Python 3.12 asyncio.wait_for, inside redis-py's connect, may swallow a cancellation.
             self._task.cancel()
-            await asyncio.wait([self._task], timeout=BACKOFF_MIN / 1_000)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(BACKOFF_MIN / 1_000):
+                    await asyncio.wait([self._task])
         self.health = "closed"
 
     def up(self) -> None:
