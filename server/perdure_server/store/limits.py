@@ -12,6 +12,7 @@ CONNECTIONS: Final = 32
 
 BATCHES_IN_FLIGHT: Final = 2
 BATCH_WRITES: Final = 500
+DIVIDED_FROM: Final = 16  # waiting writes; fewer go out as one batch
 BATCH_BYTES: Final = 12 * 1024 * 1024  # below the 16 MiB of a command on every version
 LOADS_TOGETHER: Final = 100
 LISTS_IN_FLIGHT: Final = 4  # lists and counts never take the driver's threads from commits and renewals
