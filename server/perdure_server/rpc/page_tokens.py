@@ -31,7 +31,8 @@ def encode(query: WorkflowQuery, after: PageKey | None) -> str:
     """The token of the page after `after`; empty after the last page."""
     if after is None:
         return ""
-    raw = msgspec.msgpack.encode(_Token(_digest(query), after.start_time, after.workflow_id))
+    # int(), because a store may hand out a subclass of its own, which msgspec does not encode.
+    raw = msgspec.msgpack.encode(_Token(_digest(query), int(after.start_time), after.workflow_id))
     return base64.urlsafe_b64encode(raw).decode()
 
 

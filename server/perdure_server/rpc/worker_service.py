@@ -1,9 +1,12 @@
 """WorkerService: decode, ask the engine, encode."""
 
+from contextlib import suppress
+
 from perdure.v1 import worker_service_pb2 as wire
 from perdure_server.engine.service import Engine
 from perdure_server.engine.values import GrantedClaim, ResultIn
 from perdure_server.kernel.outcomes import Released
+from perdure_server.kernel.rejection import Rejection
 from perdure_server.rpc import limits, offers
 from perdure_server.rpc.claim_stream import ClaimStream
 from perdure_server.rpc.decode import values as decode_values
@@ -74,6 +77,7 @@ class WorkerService:
             size += claim_size(claim)
             if index and size > limits.RESPONSE:
                 for other in claims[index:]:
-                    await self._engine.settle(ResultIn(other.token, Released()), None)
+                    with suppress(Rejection):
+                        await self._engine.complete(ResultIn(other.token, Released()))
                 return claims[:index]
         return claims
