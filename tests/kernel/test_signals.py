@@ -100,6 +100,15 @@ def test_of_several_waits_the_one_that_opened_first_is_served_first() -> None:
     assert (consumed(run, "z"), consumed(run, "b")) == (["s1"], ["s2"])
 
 
+def test_what_began_to_wait_first_is_served_first_wherever_it_stands_in_the_plan() -> None:
+    run = Run(plan("a", waiting("z", on_signal("go"))))
+    run.grant("a")
+    run.now += 1
+    run.wait("a", on_signal("go"))
+    run.signal("go", "s1")
+    assert run.states() == {"a": "WAITING", "z": "COMPLETED"}
+
+
 def test_a_wait_that_needs_more_does_not_block_one_that_needs_less() -> None:
     run = Run(plan(waiting("many", on_signal("go", 2)), waiting("one", on_signal("go"))))
     run.signal("go", "s1")

@@ -115,7 +115,7 @@ def test_a_late_result_may_still_complete_a_workflow_whose_timeout_nobody_stored
 
 
 def test_what_fell_due_is_done_in_the_order_in_which_it_did() -> None:
-    run = Run(plan(waiting("w", after(2_000)), activity("a", attempt_timeout=3_000, retry=ONCE), waiting("v", after(4_000)), "x: w v a"))
+    run = Run(plan("x: w v a", waiting("v", after(4_000)), activity("a", attempt_timeout=3_000, retry=ONCE), waiting("w", after(2_000))))
     run.grant("a")
     run.pass_time(limits.HOUR)
     assert run.states() == {"w": "COMPLETED", "a": "FAILED", "v": "CANCELLED", "x": "CANCELLED"}, "v fell due after a had failed"
