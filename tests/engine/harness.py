@@ -30,7 +30,7 @@ from perdure_server.kernel.start import Start
 from perdure_server.kernel.values import Trace
 from perdure_server.kernel.workflow import Step, Workflow, WorkflowKey, WorkflowState
 from perdure_server.ports.telemetry import AttemptSpan, WorkflowSpan
-from perdure_server.store.memory import MemoryStore
+from perdure_server.store.memory import MemoryStore, MemoryWorkflows
 from tests.engine.faults import FrailCoordination, StoreFaults
 from tests.engine.virtual_loop import VirtualLoop
 from tests.engine.workers import Script, Worker, completing
@@ -123,12 +123,13 @@ class World:
         name = name or f"server-{len(self.engines) + 1}"
         clock = StoreClock(self.store.time, lambda: self.loop.milliseconds)
         await clock.sync()
-        if judging:
-            clock.reachable_since = EPOCH - limits.DAY
         entropy = Entropy(random.Random(next(self._seeds)).randbytes)
         engine = Engine(
             self.store, coordination or self.coordination, self.spans, clock, settings=EngineSettings(name, **settings), entropy=entropy
         )
+        if judging:
+            clock.reachable_since = engine.judge.reached_since = EPOCH - limits.DAY
+            engine.judge._last_pass = self.now()
         await engine.open()
         self.engines.append(engine)
         await self.settle()
@@ -179,7 +180,7 @@ class World:
 
     async def stored(self, name: str = "k", workflow_type: str = TYPE) -> Workflow:
         """The instance as stored."""
-        found = self.store.workflows._load(self.key(name, workflow_type).workflow_id)  # not through the faults
+        found = cast("MemoryWorkflows", self.store.workflows)._load(self.key(name, workflow_type).workflow_id)  # not through the faults
         assert found is not None, f"{name} is not stored"
         return found
 

@@ -181,11 +181,13 @@ class CheckpointCommand(_Plain):
         self._value = value
 
     def apply(self, turn: Turn) -> bool:
-        """Store it, if it is newer than what is stored."""
-        run_id, step, nonce = self._claim
+        """Store it, if it is newer than what is stored; number 0 is after all before it."""
+        run_id, name, nonce = self._claim
         require_run(turn.draft, run_id)
-        checkpoint(turn.draft, step, nonce, self._checkpoint_no, self._value)
-        return turn.draft.step(step).state is StepState.CANCELLING
+        step = turn.draft.step(name)
+        before = step.checkpoint_no if step.checkpoint_claim_no == step.claim_no else 0
+        checkpoint(turn.draft, name, nonce, self._checkpoint_no or before + 1, self._value)
+        return turn.draft.step(name).state is StepState.CANCELLING
 
 
 class InspectCommand(_Plain):
