@@ -19,6 +19,8 @@ RESTART_SECONDS = 1.0
 """How long after its end a process is started again, as a service manager does."""
 POLL_SECONDS = 0.001
 """How often the log is read while a kill waits for its moment."""
+AGE_SECONDS = 0.06
+"""How long a step has run when it is killed: it is in its middle, and its worker has said that it has it."""
 AIM_SECONDS = 20.0
 """How long a kill waits for its moment before it has missed."""
 PACE_SECONDS = 1.0

@@ -50,7 +50,8 @@ def tell_perdure(story: Narrator, outcome: PerdureOutcome, records: Sequence[Rec
     """What Perdure came to, counted from the activity log, the index and the store; a fault for each number that is wrong."""
     counted, watched = outcome.count, outcome.watched
     stored_again = begun_after_stored(records, outcome.stored)
-    unexplained = [again for again in counted.again if again.before.pid not in outcome.killed and again.record.attempt > 1]
+    failed = {record.execution: record.outcome for record in records if record.event == "failed"}
+    unexplained = [again for again in counted.again if not is_explained(again, outcome, failed)]
     story.line(
         f"  documents      {counted.submitted} handed in, {counted.documents_indexed} indexed, {counted.documents_published} published"
     )
@@ -59,7 +60,7 @@ def tell_perdure(story: Narrator, outcome: PerdureOutcome, records: Sequence[Rec
     story.line(f"  steps          {counted.steps_begun} begun, {counted.steps_ended} ended")
     story.line(f"  begun again after their result was answered OK: {len(stored_again)}")
     for again in counted.again:
-        story.line(f"  beyond one     {why(again, outcome)}")
+        story.line(f"  beyond one     {why(again, outcome, failed)}")
     story.line(f"  one key        started {STARTS} times at once: {outcome.created} workflow")
     story.line(f"  late Complete  {outcome.refusal or 'was ACCEPTED'}")
     story.line(f"  Watch          cut and resumed: {watched.missing} missing, {watched.repeated} repeated of {watched.changes}")
@@ -96,10 +97,22 @@ def begun_after_stored(records: Sequence[Record], stored: Mapping[tuple[int, str
     return found
 
 
-def why(again: Again, outcome: PerdureOutcome) -> str:
-    """`vectorise(doc 33), attempt 2, on 4730: its worker 4711 was killed before the result was stored`."""
+Failed = Mapping[tuple[int, int, str, int, int], str]
+
+
+def is_explained(again: Again, outcome: PerdureOutcome, failed: Failed) -> bool:
+    """Whether the worker of the execution before was killed, or that execution failed by itself, which the retry policy answers."""
+    return again.before.pid in outcome.killed or again.before.execution in failed
+
+
+def why(again: Again, outcome: PerdureOutcome, failed: Failed) -> str:
+    """`summarise(doc 33), attempt 2, on 4730: its worker 4711 was killed`."""
     record, before = again.record, again.before
-    cause = f"its worker {before.pid} was killed" if before.pid in outcome.killed else f"the result of {before.pid} was not stored"
+    cause = "nobody knows why"
+    if before.pid in outcome.killed:
+        cause = f"its worker {before.pid} was killed"
+    elif before.execution in failed:
+        cause = f"it had failed with {failed[before.execution]}"
     return f"{record.step}(doc {record.document}), attempt {record.attempt}, on {record.pid}: {cause}"
 
 

@@ -140,17 +140,17 @@ class PerdureWay:
     async def _under_kills(
         self, client: Client, waves: Sequence[Wave], model: str, services: EmbeddedServices, server: Process, workers: list[Process]
     ) -> tuple[int, Watched]:
-        """A worker in the middle of `vectorise`, the server while documents arrive, and then Redis flushed."""
+        """A worker in the middle of `summarise`, the server while documents arrive, and then Redis flushed."""
         first, second, third = waves
         async with asyncio.TaskGroup() as group:
             group.create_task(self._hand_in(client, first, model))
-            cut = await asyncio.to_thread(kills.in_the_middle, self._log, first, "vectorise")
+            cut = await asyncio.to_thread(kills.in_the_middle, self._log, first, "summarise")
             await self._kill(next(worker for worker in workers if worker.pid == cut.pid), cut)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._hand_in(client, second, model))
             middle = await asyncio.to_thread(kills.in_the_middle, self._log, second, "clean")
             await self._kill(server, middle)
-        again = await asyncio.to_thread(kills.begun_again, self._log, cut, "vectorise")
+        again = await asyncio.to_thread(kills.begun_again, self._log, cut, "summarise")
         self._story.event(f"{kills.describe(again)}; read, clean not run again" if self._only_after(cut) else kills.describe(again))
         async with asyncio.TaskGroup() as group:
             job = Job(third.documents[0], model)
@@ -192,7 +192,9 @@ class PerdureWay:
             self._story.event("no Redis here: coordination is in-process, and there is nothing to flush")
             return
         async with redis.asyncio.Redis.from_url(services.redis.url) as connection:
-            keys = await connection.dbsize()
+            async with asyncio.timeout(AIM_SECONDS):
+                while not (keys := await connection.dbsize()):
+                    await asyncio.sleep(LOOK_SECONDS)
             await connection.flushall()
         self._story.event(f"FLUSHALL of Redis, with {keys} keys in it")
 
