@@ -32,5 +32,5 @@ def test_every_public_method_is_documented() -> None:
 
 
 def test_reasons_are_those_of_the_wire() -> None:
-    wire = {name.removeprefix("ERROR_REASON_") for name in errors_pb2.ErrorReason.keys()} - {"UNSPECIFIED"}  # noqa: SIM118 -- no mapping
+    wire = {name.removeprefix("ERROR_REASON_") for name in errors_pb2.ErrorReason.keys()} - {"UNSPECIFIED"}  # noqa: SIM118 -- protobuf's own class
     assert {str(reason) for reason in ErrorReason} == wire

@@ -11,7 +11,7 @@ from grpc import aio
 from perdure import Change, Client, End, Event, Frame, FramesReset, Gap, NotFound, Snapshot
 from perdure.statuses import STATUS_DETAILS
 from perdure.v1 import watch_pb2, workflow_pb2, workflow_service_pb2
-from tests.client.scripted import status
+from tests.client.messages import status
 
 Part = list[watch_pb2.WatchEvent] | tuple[grpc.StatusCode, str]
 

@@ -5,7 +5,6 @@ import contextlib
 import signal
 import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from opentelemetry import trace
@@ -14,9 +13,10 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from perdure import Client, Context, Definition, tracing
 from tests.client.conftest import ScriptServer
-from tests.client.scripted import ScriptedServer, settled
+from tests.client.messages import settled
+from tests.client.scripted import ScriptedServer
 
-PROGRAM = Path(__file__).with_name("lifecycle_worker.py")
+PROGRAM = "tests.client.lifecycle_worker"
 
 
 @contextlib.asynccontextmanager
@@ -24,7 +24,8 @@ async def program(server: ScriptedServer, mode: str, grace: float) -> AsyncItera
     """The worker program, connected."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        str(PROGRAM),
+        "-m",
+        PROGRAM,
         server.address,
         mode,
         str(grace),
@@ -123,7 +124,7 @@ async def test_spans_of_an_activity_hang_below_its_attempt(scripted: ScriptServe
     def parent_and_trace() -> str:
         with tracer.start_as_current_span("inner") as span:
             assert span.parent is not None  # type: ignore[attr-defined]  # a span of the SDK
-            return f"{span.get_span_context().trace_id:032x} {span.parent.span_id:016x}"  # type: ignore[attr-defined]  # as above
+            return f"{span.get_span_context().trace_id:032x} {span.parent.span_id:016x}"  # type: ignore[attr-defined]  # a span of the SDK
 
     @definition.step()
     async def on_loop(ctx: Context[None]) -> str:
