@@ -1,6 +1,7 @@
 """Watch: everything once and in order, from any token, whatever is lost on the way."""
 
 import asyncio
+import random
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from typing import Any
@@ -439,6 +440,41 @@ async def _story(world: World, worker: Worker) -> None:
     worker.beat(worker.claim("join"), "j1")
     await worker.settle(worker.claim("join"), last_frame_seq=1)
     await world.settle()
+
+
+@pytest.mark.parametrize("story", range(6))
+async def test_any_watch_cut_at_every_item_resumes_with_exactly_the_rest(world: World, random_source: random.Random, story: int) -> None:
+    steps = (activity("a", retry=FAST), activity("left: a", retry=FAST), activity("right: a", retry=FAST), "join: left right")
+    server, worker = await one_claim(world, *steps, slots=4)
+    watching = Watching(world, server)
+    await world.settle()
+    await _any_story(world, worker, random_source)
+    assert watching.ended
+    for position, item in enumerate(watching.items):
+        resumed = Watching(world, server, item.resume_token)
+        await world.settle()
+        rest = by_step(watching.items[position + 1 :] or watching.items[-1:])
+        assert by_step(resumed.items) == rest, f"cut after item {position}: {brief(item)}"
+
+
+async def _any_story(world: World, worker: Worker, source: random.Random) -> None:
+    sent: dict[str, int] = defaultdict(int)
+    for _ in range(14):
+        await world.until(lambda: worker.held)
+        claim = source.choice(list(worker.held.values()))
+        for _ in range(source.randrange(3)):
+            count = source.randrange(1, 4)
+            worker.beat(claim, *(["x"] * count), first=sent[claim.token] + 1)
+            sent[claim.token] += count
+            if source.random() < 0.5:
+                await world.settle()
+        if (outcome := source.choice([None, Failed(Failure("x.y")), Waiting(Wait((after(60),)))])) is not None:
+            await worker.settle(claim, outcome, last_frame_seq=sent[claim.token])
+    while (await world.stored()).state is WorkflowState.RUNNING:
+        await world.until(lambda: worker.held)
+        claim = next(iter(worker.held.values()))
+        await worker.settle(claim, last_frame_seq=sent[claim.token])
+        await world.settle()
 
 
 async def test_a_live_watch_cut_and_resumed_at_every_moment_has_no_hole(world: World) -> None:
