@@ -98,7 +98,6 @@ class Aftermath:
     def _attempt_span(self, workflow: Workflow, effect: AttemptEnded) -> None:
         if not self._telemetry.enabled:
             return
-        local = self._claims.get(effect.claim.nonce)
         self._telemetry.attempt_ended(
             AttemptSpan(
                 key=workflow.key,
@@ -112,7 +111,7 @@ class Aftermath:
                 granted=effect.claim.granted,
                 ended=workflow.update_time,
                 outcome=effect.outcome,
-                worker_id=local.stream.session.worker_id if local is not None else "",
+                worker_id=effect.claim.worker_id,
                 failure=effect.failure,
             )
         )
