@@ -37,6 +37,11 @@ class PerdureProcess(ServerProcess):
         return f"127.0.0.1:{self.port}"
 
     @property
+    def exit_code(self) -> int | None:
+        """Exit code; None while it runs. -N = killed by signal N."""
+        return self._process.poll() if self._process is not None else None
+
+    @property
     def complaints(self) -> list[str]:
         """Log lines that tell of a bug: errors and tracebacks. An outage of the store is a warning."""
         return [line for line in self.log if re.search(r" ERROR |Traceback", line)]
