@@ -92,9 +92,9 @@ class RpcServer:
         self._health.leave()
 
     async def stop(self, grace: int) -> None:
-        """Last step: long calls end politely, short ones are served until nobody calls any more, up to `grace` ms. Then what is left is cut.
+        """Last step: long calls end politely, short ones are served until nobody calls any more, up to `grace` ms; what is left is cut.
 
-        Connections are told last: grpc answers a call that meets a stopped server with CANCELLED, which clients do not try again (case C60).
+        Connections are told last: grpc answers a call that meets a stopped server with CANCELLED, which nobody tries again (case C60).
         """
         self._health.leave()
         self._leaving.begin()
