@@ -86,9 +86,12 @@ def jittered(interval: float) -> float:
 class Calls:
     """The channel of one client, on the loop that first used it."""
 
-    def __init__(self, config: ConnectionConfig, timeout: float, credentials: grpc.ChannelCredentials | None) -> None:
+    def __init__(
+        self, config: ConnectionConfig, timeout: float, connect_timeout: float, credentials: grpc.ChannelCredentials | None
+    ) -> None:
         self.config = config
         self.timeout = timeout
+        self.connect_timeout = connect_timeout
         self.credentials = credentials
         self._channel: aio.Channel | None = None
         self._reached = False
@@ -170,7 +173,7 @@ class Calls:
             self._reached = True
             return None
         self._reached = self._reached or bool(error.reason)
-        bound = allowed if self._reached else min(allowed, limits.FIRST_CONTACT_TIMEOUT)
+        bound = allowed if self._reached else min(allowed, self.connect_timeout)
         asked = error.retry_after.total_seconds() if error.retry_after is not None else 0.0
         pause = max(jittered(interval), asked)
         if time.monotonic() + pause >= began + bound:

@@ -7,6 +7,8 @@ CALL_TIMEOUT: Final = 30.0
 """A unary call with all its retries, unless the client is told otherwise."""
 FIRST_CONTACT_TIMEOUT: Final = 5.0
 """How long UNAVAILABLE is retried before the client has ever reached a server: probably none runs at that address."""
+COMMAND_CONNECT_TIMEOUT: Final = 1.5
+"""The same for the command line, where a person waits."""
 RETRY_INITIAL_INTERVAL: Final = 0.1
 RETRY_MAX_INTERVAL: Final = 2.0
 RESULT_WAIT_TIMEOUT: Final = 45.0
