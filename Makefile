@@ -36,7 +36,8 @@ chaos: setup ## Kills server, worker, store and Redis in the middle of 200 runni
 
 check: gen-check lint types ## Everything in `make test` that is not a test
 
-lint: contracts tidy ## ruff, import contracts, our own tidy check
+lint: contracts tidy ## ruff, import contracts, our own tidy check, the README's program
+	$(PY) tools/readme.py --check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/hadolint Dockerfile

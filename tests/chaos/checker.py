@@ -143,13 +143,13 @@ def _no_refusal_was_a_lie(case: Case) -> Iterator[str]:
 
 
 def _inputs_were_the_stored_outputs(case: Case) -> Iterator[str]:
-    for (key, step), facts in case.begun.items():
-        for fact in facts:
-            for name, value in fact.inputs:
-                if name not in DEPENDENCIES[step]:
-                    yield f"{step} of {key} was given {name}, which it does not need"
-                elif name != "input" and json.loads(value) != _output(case.stored[key], name):
-                    yield f"{step} of {key} was given {name} = {value}, stored is {_output(case.stored[key], name)}"
+    given = ((fact, name, value) for facts in case.begun.values() for fact in facts for name, value in fact.inputs)
+    for fact, name, value in given:
+        stored = _output(case.stored[fact.key], name)
+        if name not in DEPENDENCIES[fact.step]:
+            yield f"{fact.step} of {fact.key} was given {name}, which it does not need"
+        elif name != "input" and json.loads(value) != stored:
+            yield f"{fact.step} of {fact.key} was given {name} = {value}, stored is {stored}"
 
 
 def _attempts_are_bounded_and_counted(case: Case) -> Iterator[str]:

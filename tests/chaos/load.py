@@ -1,6 +1,7 @@
 """The client's side of a scene: starts and signals workflows whatever breaks, and notes every answer."""
 
 import asyncio
+import itertools
 import random
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -84,18 +85,18 @@ class Load:
 
     async def insist(self, call: Callable[[Perdure], Awaitable[T]]) -> T:
         """Ask one server after the other until one answers; only an answer that leaves the result unknown is asked again."""
-        while True:
-            for perdure in random.sample(self._perdures, len(self._perdures)):
-                try:
-                    async with asyncio.timeout(CALL_SECONDS):
-                        return await call(perdure)
-                except TimeoutError:
-                    self.unknown += 1
-                except grpc.aio.AioRpcError as error:
-                    if error.code() not in UNKNOWN:
-                        raise
-                    self.unknown += 1
-            await lapse(random.uniform(0.1, 0.3))
+        for perdure in itertools.cycle(random.sample(self._perdures, len(self._perdures))):
+            try:
+                async with asyncio.timeout(CALL_SECONDS):
+                    return await call(perdure)
+            except TimeoutError:
+                self.unknown += 1
+            except grpc.aio.AioRpcError as error:
+                if error.code() not in UNKNOWN:
+                    raise
+                self.unknown += 1
+            await lapse(random.uniform(0.05, 0.2))
+        raise AssertionError("a scene has servers")
 
     async def _start(self, key: str) -> None:
         name = workflow_pb2.WorkflowRef(workflow_type=self.workflow_type, business_key=key)

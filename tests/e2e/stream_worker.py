@@ -68,9 +68,8 @@ class StreamWorker:
         """Until `stop` is set and all that was taken is answered."""
         async with asyncio.TaskGroup() as self._activities:
             while not self._is_done:
-                with suppress(grpc.aio.AioRpcError, StreamEndedError, TimeoutError):
-                    async with connected(next(self._addresses), self._workflow_type) as perdure:
-                        await self._converse(perdure)
+                async with connected(next(self._addresses), self._workflow_type) as perdure:
+                    await self._converse(perdure)
                 await self._pause(random.uniform(0.05, 0.3))
 
     @property
