@@ -95,8 +95,8 @@ class StreamWorker:
                 for loop in (self._write(stream), self._renew(answer.welcome.renew_interval.ToTimedelta().total_seconds()), self._drain()):
                     group.create_task(loop)
                 await self._read(stream)
-        except* (grpc.aio.AioRpcError, StreamEndedError, TimeoutError):
-            pass  # the next stream goes on where this one ended
+        except* (grpc.aio.AioRpcError, StreamEndedError, TimeoutError, asyncio.InvalidStateError):
+            pass  # (the last: written to after its end) the next stream goes on where this one ended
         finally:
             stream.cancel()
 
