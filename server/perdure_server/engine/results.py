@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.claimtable import ClaimTable, LocalClaim
@@ -30,7 +29,7 @@ _FREES_THE_SLOT = frozenset({Reason.CLAIM_LOST, Reason.CLAIM_ALREADY_SETTLED, Re
 
 
 class Results:
-    """Applies results through the mailboxes. `frames_stored` returns when the frames under way of a claim are stored."""
+    """Applies results through the mailboxes, after what the same claim said before."""
 
     def __init__(self, parts: Parts, mailboxes: Mailboxes, catalog: Catalog, *, claims: ClaimTable, desk: Desk, spill: Spill) -> None:
         self._payloads = parts.store.payloads
@@ -42,7 +41,6 @@ class Results:
         self._claims = claims
         self._desk = desk
         self._spill = spill
-        self.frames_stored: Callable[[str], Awaitable[None]] | None = None
 
     async def complete(self, result: ResultIn) -> SettledOut:
         """A unary result. Raises Rejection, FieldViolation, StoreError."""
@@ -53,7 +51,8 @@ class Results:
             local.begin_settling(result.want_next)
             answer = SettledOut(result.result_id, error=StoreUnavailable("the call was cancelled"))
             try:
-                answer = await self.settle(result, local.pool, local.stream)
+                # Without want_next the caller looks for claims on its stream only, so they go there.
+                answer = await self.settle(result, local.pool if result.want_next else None, local.stream)
             finally:
                 self.conclude(local, answer)
         if answer.error is not None:
@@ -79,8 +78,8 @@ class Results:
 
     async def _settle(self, result: ResultIn, prefer: Pool | None, stream: WorkerStream | None) -> SettledOut:
         address = decode_claim_token(result.token)
-        if self.frames_stored is not None:
-            await self._let_frames_pass(self.frames_stored(address.nonce))
+        if self._turns.busy(address.nonce):
+            await self._let_frames_pass(address.nonce)
         digest = outcome_digest(result.outcome)
         outcome = result.outcome
         if self._spill.needed(address.workflow_id, [payload_of(outcome)]):
@@ -90,11 +89,10 @@ class Results:
         following = await self._next_claims(settlement, workflow, prefer, stream) if settlement.next_claims else ()
         return SettledOut(result.result_id, settlement.duplicate, following)
 
-    @staticmethod
-    async def _let_frames_pass(stored: Awaitable[None]) -> None:
+    async def _let_frames_pass(self, nonce: str) -> None:
         try:
             async with asyncio.timeout(_FRAMES_WITHIN / limits.SECOND):
-                await stored
+                await self._turns.passed(nonce)
         except TimeoutError:
             logger.warning("a result overtakes frames that coordination does not take")
 
