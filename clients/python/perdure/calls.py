@@ -32,6 +32,8 @@ END_OF_STREAM: Final[object] = aio.EOF  # type: ignore[attr-defined]  # missing 
 
 SERVICE_CONFIG: Final = json.dumps(
     {
+        # Workers and callers spread over the addresses of a name, and a new connection tries another one.
+        "loadBalancingConfig": [{"pick_first": {"shuffleAddressList": True}}],
         "methodConfig": [
             {
                 "name": [{"service": f"perdure.v1.{service}"} for service in ("WorkflowService", "AdminService")]
@@ -63,7 +65,10 @@ def open_channel(config: ConnectionConfig, credentials: grpc.ChannelCredentials 
         ("grpc.service_config", SERVICE_CONFIG),
         ("grpc.max_receive_message_length", limits.MESSAGE_BYTES),
         ("grpc.max_send_message_length", limits.MESSAGE_BYTES),
+        ("grpc.initial_reconnect_backoff_ms", int(limits.RETRY_INITIAL_INTERVAL * 1000)),
         ("grpc.max_reconnect_backoff_ms", int(limits.RETRY_MAX_INTERVAL * 1000)),
+        ("grpc.keepalive_time_ms", int(limits.KEEPALIVE_INTERVAL * 1000)),
+        ("grpc.keepalive_timeout_ms", int(limits.KEEPALIVE_TIMEOUT * 1000)),
         ("grpc.use_local_subchannel_pool", int(alone)),
         ("grpc.primary_user_agent", CLIENT_NAME),
     ]

@@ -18,6 +18,10 @@ CALL_MARGIN_TIMEOUT: Final = 10.0
 MESSAGE_BYTES: Final = 64 * 1024 * 1024
 """Largest answer that is taken; the server's own bounds are far below."""
 
+KEEPALIVE_INTERVAL: Final = 30.0
+KEEPALIVE_TIMEOUT: Final = 10.0
+"""A connection that answers no ping for so long is dropped; pings go out only while calls run."""
+
 # Watch.
 WATCH_IDLE_TIMEOUT: Final = 60.0
 """A watch that hears nothing for so long, not even a keep-alive, is opened again."""
