@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.claimtable import ClaimTable, LocalClaim
@@ -29,7 +30,7 @@ _FREES_THE_SLOT = frozenset({Reason.CLAIM_LOST, Reason.CLAIM_ALREADY_SETTLED, Re
 
 
 class Results:
-    """Applies results through the mailboxes, after what the same claim said before."""
+    """Applies results through the mailboxes. `frames_stored` returns when the frames under way of a claim are stored."""
 
     def __init__(self, parts: Parts, mailboxes: Mailboxes, catalog: Catalog, *, claims: ClaimTable, desk: Desk, spill: Spill) -> None:
         self._payloads = parts.store.payloads
@@ -41,6 +42,7 @@ class Results:
         self._claims = claims
         self._desk = desk
         self._spill = spill
+        self.frames_stored: Callable[[str], Awaitable[None]] | None = None
 
     async def complete(self, result: ResultIn) -> SettledOut:
         """A unary result. Raises Rejection, FieldViolation, StoreError."""
@@ -78,8 +80,8 @@ class Results:
 
     async def _settle(self, result: ResultIn, prefer: Pool | None, stream: WorkerStream | None) -> SettledOut:
         address = decode_claim_token(result.token)
-        if self._turns.busy(address.nonce):
-            await self._let_frames_pass(address.nonce)
+        if self.frames_stored is not None:
+            await self._let_frames_pass(self.frames_stored(address.nonce))
         digest = outcome_digest(result.outcome)
         outcome = result.outcome
         if self._spill.needed(address.workflow_id, [payload_of(outcome)]):
@@ -89,10 +91,11 @@ class Results:
         following = await self._next_claims(settlement, workflow, prefer, stream) if settlement.next_claims else ()
         return SettledOut(result.result_id, settlement.duplicate, following)
 
-    async def _let_frames_pass(self, nonce: str) -> None:
+    @staticmethod
+    async def _let_frames_pass(stored: Awaitable[None]) -> None:
         try:
             async with asyncio.timeout(_FRAMES_WITHIN / limits.SECOND):
-                await self._turns.passed(nonce)
+                await stored
         except TimeoutError:
             logger.warning("a result overtakes frames that coordination does not take")
 
