@@ -5,6 +5,7 @@ A step that is BLOCKED is not in `steps`. What the store writes is found by comp
 
 import hashlib
 from enum import IntEnum
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -49,14 +50,14 @@ STEP_ENDS = frozenset({StepState.COMPLETED, StepState.FAILED, StepState.CANCELLE
 CLAIMED = frozenset({StepState.RUNNING, StepState.CANCELLING})
 
 
-class WorkflowKey(Struct, frozen=True):
+class WorkflowKey(Struct, frozen=True, dict=True):
     """The identity that callers choose."""
 
     namespace: str
     workflow_type: str
     business_key: str
 
-    @property
+    @cached_property
     def workflow_id(self) -> bytes:
         """The store's `_id`: first 16 bytes of SHA-256 over the length-prefixed parts."""
         digest = hashlib.sha256()
