@@ -16,6 +16,7 @@ from perdure_server.store.documents import WRITE_ID, decode
 from tests.chaos.job import ACTIVITIES, fails
 from tests.chaos.journal import KINDS, Fact, describe
 from tests.chaos.load import Load
+from tests.chaos.scene import DATABASE, Scene
 
 DEPENDENCIES: Final = {"fetch": ("input",), "left": ("fetch",), "right": ("fetch",), "publish": ("wait_go", "left", "right")}
 # A late result may be told only that its claim is gone.
@@ -66,7 +67,7 @@ class Verdict:
 async def check(load: Load) -> Verdict:
     """Read the store, apply every rule. The load must be closed: nobody writes any more."""
     facts = {what: list(load.reader.of(what)) for what in KINDS}
-    case = Case(facts, await _read(load), load.attempts)
+    case = Case(facts, await read(load.scene, load.workflow_type), load.attempts)
     breaches = tuple(breach for rule in RULES for breach in rule(case))
     answers = facts["answered"]
     return Verdict(
@@ -201,10 +202,11 @@ def _group(facts: Iterable[Fact]) -> Mapping[StepName, list[Fact]]:
     return groups
 
 
-async def _read(load: Load) -> dict[str, Workflow]:
-    client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(load.scene.store.url)
+async def read(scene: Scene, workflow_type: str) -> dict[str, Workflow]:
+    """What MongoDB holds of one type, by key; read past all servers."""
+    client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(scene.store.url)
     try:
-        found = client["chaos"]["workflows"].find({"workflow_type": load.workflow_type})
+        found = client[DATABASE]["workflows"].find({"workflow_type": workflow_type})
         workflows = [decode({name: value for name, value in document.items() if name != WRITE_ID}) async for document in found]
     finally:
         await client.close()
