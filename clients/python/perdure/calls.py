@@ -46,7 +46,7 @@ SERVICE_CONFIG: Final = json.dumps(
                     "retryableStatusCodes": ["UNAVAILABLE"],
                 },
             }
-        ]
+        ],
     }
 )
 """UNAVAILABLE is the one code that may be retried blindly; every mutation carries an id that makes its repeat harmless."""

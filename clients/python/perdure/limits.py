@@ -35,9 +35,13 @@ RECONNECT_INITIAL_INTERVAL: Final = 0.2
 RECONNECT_MAX_INTERVAL: Final = 5.0
 MISSED_RENEWALS: Final = 1.5
 """A stream on which a renew stays unanswered for this many intervals is dead (25 s at the default of 10 s)."""
+STATUS_DELAY: Final = 0.2
+"""How long the reason of a broken stream may lag behind the break."""
 ACKNOWLEDGE_DELAY: Final = 0.02
 """A claim that still runs after this is acknowledged by a renew, so that a step that kills its worker is charged (case C27);
 a faster one is acknowledged by its result."""
+FAILURE_LOG_INTERVAL: Final = 30.0
+"""While no stream can be opened, that is said this often."""
 
 # Worker: sizes.
 STREAM_RESULT_BYTES: Final = 240 * 1024

@@ -16,7 +16,7 @@ from perdure.steps import Step
 from perdure.v1 import payload_pb2, worker_service_pb2, workflow_service_pb2
 from perdure.worker import results
 from perdure.worker.claims import Held, Reply
-from perdure.worker.inputs import refs_of
+from perdure.worker.inputs import fetch_refs
 from perdure.worker.ledger import Ledger
 from perdure.worker.mailbox import Mailbox
 
@@ -136,8 +136,7 @@ async def perform(activity: Activity, calls: Calls, invoke: Invoke) -> worker_se
     """Runs the function and makes the result. None: nothing is to be reported."""
     claim = activity.held.claim
     try:
-        for payload in refs_of(claim):
-            await _fetch(claim.claim_token, payload, calls)
+        await fetch_refs(claim, lambda payload: _fetch(claim.claim_token, payload, calls))
         with tracing.activity_context(claim.traceparent, claim.tracestate):
             value = await invoke(activity)
         return None if activity.is_lost else results.of_value(value)
