@@ -44,7 +44,7 @@ lint: contracts tidy ## ruff, import contracts, our own tidy check, the README's
 	$(BIN)/shellcheck .ci/run tools/setup deploy/*.sh
 
 contracts: setup ## The direction of imports
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 tidy: setup ## Sizes, names, dead files, reasons beside suppressions
 	$(PY) tools/tidy.py
