@@ -261,7 +261,7 @@ async def test_c13_backoff_and_waits_fire_by_the_sweep_alone(world: World) -> No
     await world.define(server, "a")
 
     def script(claim: object) -> object:
-        return failing(claim) if claim.attempt == 1 and not claim.wakes else completing(claim)  # type: ignore[attr-defined,arg-type]
+        return failing(claim) if claim.attempt == 1 and not claim.wakes else completing(claim)  # type: ignore[attr-defined,arg-type]  # an in-process Claim
 
     worker = await world.worker(server, script=script)  # type: ignore[arg-type]  # a plain function
     for number in range(20):
