@@ -39,6 +39,7 @@ SLOPE_KIB = 0.5  # per cycle, at most: one call that is never collected holds mo
 EMPTY_WITHIN = 5.0
 STORE_DELAY = 0.25  # each way
 CALLERS = 600
+COMPLETE_WITHIN = 5.0  # one trip to the store takes 0.5 s here; those who left must not hold what a result needs
 
 Cycle = Callable[[Perdure, bool], Awaitable[None]]
 
@@ -144,4 +145,4 @@ async def test_c69_callers_who_leave_a_slow_store_hold_nothing(
         f"{CALLERS} callers left; a Complete among them took {completed:.1f} s; {slow.accepted - accepted} connections were made anew; "
         f"afterwards 50 reads took {healed:.1f} s"
     )
-    assert completed < 10 * STORE_DELAY
+    assert completed < COMPLETE_WITHIN
