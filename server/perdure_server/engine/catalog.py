@@ -69,6 +69,10 @@ class Catalog:
         self._by_fingerprint.clear()
         self._versions.clear()
 
+    def at_hand(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition | None:
+        """One definition, if it need not be read; spares the busiest road a coroutine."""
+        return self._by_fingerprint.get((namespace, workflow_type, fingerprint))
+
     async def get(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition:
         """One definition. Raises Rejection DEFINITION_NOT_FOUND, StoreUnavailable."""
         key = (namespace, workflow_type, fingerprint)

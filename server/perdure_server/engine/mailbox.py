@@ -167,7 +167,9 @@ class Mailboxes:
         elif base is None and batch[0].command.begin() is None:
             base = await self._workflows.load(workflow_id)
         while batch:
-            definition = await self._definition(base, batch)
+            definition = self._definition_at_hand(base, batch)
+            if definition is None and base is not None:
+                definition = await self._catalog.get(base.key.namespace, base.key.workflow_type, base.fingerprint)
             new, writers, idle = self._apply(base, definition, batch)
             if writers:
                 assert definition is not None, "only an instance with its definition can change"
@@ -263,10 +265,9 @@ class Mailboxes:
         guilty.error = error
         guilty.resolve(None)
 
-    async def _definition(self, base: Workflow | None, batch: list[Pending[Any]]) -> Definition | None:
+    def _definition_at_hand(self, base: Workflow | None, batch: list[Pending[Any]]) -> Definition | None:
         if base is not None:
-            key = base.key
-            return await self._catalog.get(key.namespace, key.workflow_type, base.fingerprint)
+            return self._catalog.at_hand(base.key.namespace, base.key.workflow_type, base.fingerprint)
         begun = next((found for pending in batch if (found := pending.command.begin()) is not None), None)
         return begun[0] if begun is not None else None
 

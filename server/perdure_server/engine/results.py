@@ -102,7 +102,9 @@ class Results:
         self, settlement: Settlement, workflow: Workflow, prefer: Pool | None, stream: WorkerStream | None
     ) -> tuple[GrantedClaim, ...]:
         key = workflow.key
-        definition = await self._catalog.get(key.namespace, key.workflow_type, workflow.fingerprint)
+        definition = self._catalog.at_hand(key.namespace, key.workflow_type, workflow.fingerprint)
+        if definition is None:
+            definition = await self._catalog.get(key.namespace, key.workflow_type, workflow.fingerprint)
         made: list[GrantedClaim] = []
         waited = False
         for name, claim_no in settlement.next_claims:
