@@ -2,7 +2,9 @@
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.draft import Draft
-from perdure_server.kernel.progress import fail_step, make_ready, settle_down
+from perdure_server.kernel.hooks import is_required
+from perdure_server.kernel.progress import fail_step, settle_down
+from perdure_server.kernel.readiness import make_ready
 from perdure_server.kernel.transitions import StepEvent
 from perdure_server.kernel.values import Failure
 from perdure_server.kernel.workflow import AttemptError, Settled, Step, StepState
@@ -24,7 +26,7 @@ def attempt_failed(draft: Draft, name: str, event: StepEvent, failure: Failure, 
         return
     retry = draft.plan(name).retry
     final = failure.non_retryable or failure.type in retry.non_retryable_types
-    if final or not attempts_left(draft, name):
+    if (final and not is_required(draft, name)) or not attempts_left(draft, name):
         fail_step(draft, name, event, failure, **fields)
         return
     fields |= {"failure": failure, "idle_returns": 0}
@@ -36,8 +38,8 @@ def attempt_failed(draft: Draft, name: str, event: StepEvent, failure: Failure, 
 
 
 def attempts_left(draft: Draft, name: str) -> bool:
-    """Whether one more attempt may be charged."""
-    most = draft.plan(name).retry.max_attempts
+    """Whether one more attempt may be charged; a required hook is tried for ever."""
+    most = None if is_required(draft, name) else draft.plan(name).retry.max_attempts
     return most is None or draft.step(name).attempt < most
 
 
@@ -88,6 +90,8 @@ def _returned_too_often(draft: Draft, name: str, event: StepEvent, memory: Memor
 
 
 def _survives_loss(draft: Draft, name: str) -> bool:
+    if is_required(draft, name):
+        return True
     return attempts_left(draft, name) and draft.step(name).lost_claims + 1 < draft.definition.max_lost_claims
 
 

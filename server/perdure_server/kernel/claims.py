@@ -10,7 +10,7 @@ from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.timing import SILENCE_TIMEOUT, time_out_attempt
 from perdure_server.kernel.transitions import StepEvent
 from perdure_server.kernel.values import LossCause, Payload
-from perdure_server.kernel.workflow import CLAIMED, Claim, Settled, StepState, WorkflowState
+from perdure_server.kernel.workflow import CLAIMED, ENDED, Claim, Settled, StepState, WorkflowState
 
 
 class Ticket(Struct, frozen=True, omit_defaults=True):
@@ -35,7 +35,7 @@ def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
     if step.claim is not None and step.claim.nonce == ticket.nonce:
         return step.claim
     settled_before = any(memory.nonce == ticket.nonce for memory in step.settled)
-    if settled_before or draft.state is not WorkflowState.RUNNING or step.state is not StepState.READY:
+    if settled_before or step.state is not StepState.READY or not may_grant(draft, name):
         raise Rejection(Reason.STEP_STATE_INVALID, "The step is not ready.", step=name, state=step.state.name)
     claim = Claim(
         nonce=ticket.nonce,
@@ -49,6 +49,13 @@ def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
     fields = {"claim": claim, "claim_no": step.claim_no + 1, "attempt": step.attempt + 1, "last_frame_seq": None}
     draft.move(name, StepEvent.GRANT, StepState.RUNNING, started=step.started or draft.now, **fields)
     return claim
+
+
+def may_grant(draft: Draft, name: str) -> bool:
+    """Whether the workflow lets this step run now: not paused, and RUNNING or at the step's own turn as a hook."""
+    if draft.get("paused", draft.workflow.paused) is not None:
+        return False
+    return draft.state is WorkflowState.RUNNING or (name in draft.definition.hook_steps and draft.state not in ENDED)
 
 
 def acknowledge(draft: Draft, name: str, nonce: str) -> None:

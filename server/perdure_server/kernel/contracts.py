@@ -28,6 +28,11 @@ def fingerprint(definition: Definition) -> str:
     parts = ["definition.1", definition.workflow_type, definition.version, definition.final_step]
     for step in sorted(definition.steps, key=lambda step: step.name):
         parts += [step_contract(step), *_counted(sorted(step.depends_on)), *_counted(_wait_structure(step))]
+        if step.compensate_with:
+            parts += ["compensate", step.compensate_with]
+        for branch in sorted(step.branches, key=lambda branch: branch.name):
+            parts += ["branch", branch.name, *_counted(sorted(branch.steps))]
+    parts += [f"{kind.name}:{name}" for name, (kind, _) in sorted(definition.hook_steps.items())]
     return _hash(parts)
 
 

@@ -75,9 +75,10 @@ class Draft:
         """Bring a step into another state by the table, change its `fields`, and note the event for watchers."""
         before = self.step(name)
         check_step(before.state, event, target)
+        self._count(name, before.state, target)
         if target in STEP_ENDS:
-            self.remaining -= 1
             fields["ended"] = self.now
+            fields.setdefault("end_seq", before.end_seq if before.state in STEP_ENDS else self._next_seq())
         step = replace(before, state=target, since=self.now, **fields)
         self._steps[name] = step
         self._touched = True
@@ -85,6 +86,13 @@ class Draft:
             self.effects.append(TimerSet(step.due))
         self._note(name, event, step, step.failure if "failure" in fields else None)
         return step
+
+    def _count(self, name: str, before: StepState, after: StepState) -> None:
+        if (before in STEP_ENDS) != (after in STEP_ENDS) and name not in self.definition.hook_steps:
+            self.remaining += -1 if after in STEP_ENDS else 1
+
+    def _next_seq(self) -> int:
+        return self.workflow.event_seq + len(self._events) + 1
 
     def turn(self, event: WorkflowEvent, target: WorkflowState) -> None:
         """Bring the workflow into another state by the table, and note the event for watchers."""
@@ -95,7 +103,7 @@ class Draft:
 
     def note_workflow(self, state: WorkflowState, reason: str) -> None:
         """Note a state of the workflow itself for watchers."""
-        seq = self.workflow.event_seq + len(self._events) + 1
+        seq = self._next_seq()
         failure = self.get("failure", self.workflow.failure)
         self._events.append(
             Event(
@@ -131,7 +139,7 @@ class Draft:
         return replace(self.workflow, **self._fields)
 
     def _note(self, name: str, event: StepEvent, step: Step, failure: Failure | None) -> None:
-        seq = self.workflow.event_seq + len(self._events) + 1
+        seq = self._next_seq()
         self._events.append(
             Event(
                 seq,

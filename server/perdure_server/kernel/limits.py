@@ -61,6 +61,7 @@ STEPS: Final = 2_000
 DEPENDENCIES: Final = 20_000  # of all steps of a definition together
 WAIT_CONDITIONS: Final = 16
 SIGNAL_COUNT: Final = 100
+PERMIT_UNITS: Final = 1_000
 FAILURE_TYPE_LENGTH: Final = 128
 FAILURE_MESSAGE: Final = 4 * 1024
 PAYLOAD: Final = 2 * 1024 * 1024

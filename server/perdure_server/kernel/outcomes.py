@@ -19,6 +19,7 @@ class Completed(Struct, frozen=True, tag=True, omit_defaults=True):
     """The step is done; `output` travels to the steps that need it."""
 
     output: Payload | None = None
+    choose: tuple[str, ...] = ()
 
 
 class Failed(Struct, frozen=True, tag=True):
@@ -110,8 +111,13 @@ def _settle(draft: Draft, command: Report, outcome: str, failure: Failure | None
 
 
 def _completed(draft: Draft, command: Report, outcome: Completed) -> None:
+    known = {branch.name for branch in draft.plan(command.step).branches}
+    unknown = [name for name in outcome.choose if name not in known]
+    if unknown:
+        raise FieldViolation([("completed.choose", f"{name!r} is no branch of the step") for name in unknown], Reason.BRANCH_INVALID)
     memory = _settle(draft, command, "completed")
-    fields = {"claim": None, "settled": memory, "idle_returns": 0, "failure": None}
+    fields: dict[str, object] = {"chosen": outcome.choose} if outcome.choose else {}
+    fields |= {"claim": None, "settled": memory, "idle_returns": 0, "failure": None}
     complete_step(draft, command.step, StepEvent.COMPLETED, outcome.output, **fields)
 
 

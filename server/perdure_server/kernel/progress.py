@@ -1,8 +1,10 @@
 """How one thing leads to the next: unlocking, opening and winning waits, completing, failing, ending."""
 
-from perdure_server.kernel.definition import StepKind
+from perdure_server.kernel import hooks
+from perdure_server.kernel.definition import Exhaustion, StepKind
 from perdure_server.kernel.draft import Draft
-from perdure_server.kernel.effects import CancelRequested, StepReady, WorkflowEnded
+from perdure_server.kernel.effects import CancelRequested, WorkflowEnded
+from perdure_server.kernel.readiness import make_ready, stopped_clock
 from perdure_server.kernel.transitions import StepEvent, WorkflowEvent
 from perdure_server.kernel.values import Failure, Payload, Wait, Wake
 from perdure_server.kernel.wait_result import wait_result
@@ -19,18 +21,13 @@ def open_step(draft: Draft, name: str, event: StepEvent) -> None:
         make_ready(draft, name, event)
 
 
-def make_ready(draft: Draft, name: str, event: StepEvent, **fields: object) -> None:
-    """READY, and to be announced."""
-    draft.move(name, event, StepState.READY, due=None, **fields)
-    draft.effects.append(StepReady(name))
-
-
 def open_wait(draft: Draft, name: str, event: StepEvent, wait: Wait, **fields: object) -> None:
     """Store what the step waits for; a signal that is already in the inbox wins at once."""
     conditions = open_conditions(wait, draft.now)
     due = min((condition.due for condition in conditions if condition.due is not None), default=None)
     waits = draft.step(name).waits + 1
-    draft.move(name, event, StepState.WAITING, wait=conditions, due=due, wakes=(), waits=waits, **fields)
+    clock = stopped_clock(draft, name)
+    draft.move(name, event, StepState.WAITING, wait=conditions, due=due, wakes=(), waits=waits, **(clock | fields))
     try_signals(draft, name)
 
 
@@ -61,7 +58,8 @@ def fire(draft: Draft, name: str) -> None:
 
 def _win(draft: Draft, name: str, condition: OpenCondition, wakes: tuple[Wake, ...]) -> None:
     if draft.plan(name).kind is StepKind.WAIT:
-        complete_step(draft, name, StepEvent.WON, wait_result(condition, wakes), wait=(), due=None)
+        chosen = _chosen_by(draft, name, condition.name)
+        complete_step(draft, name, StepEvent.WON, wait_result(condition, wakes), wait=(), due=None, chosen=chosen)
     else:
         make_ready(draft, name, StepEvent.WON, wait=(), wakes=wakes)
 
@@ -69,6 +67,16 @@ def _win(draft: Draft, name: str, condition: OpenCondition, wakes: tuple[Wake, .
 def complete_step(draft: Draft, name: str, event: StepEvent, output: Payload | None, **fields: object) -> None:
     """Store the output and unlock what depends on it."""
     draft.move(name, event, StepState.COMPLETED, output=output, checkpoint=None, wakes=(), **fields)
+    if name in draft.definition.hook_steps:
+        hooks.ended(draft, name)
+        settle_down(draft)
+        return
+    _skip_branches(draft, name)
+    spread(draft, name)
+
+
+def spread(draft: Draft, name: str) -> None:
+    """A step has ended in a way that the plan goes on from: unlock or skip what depends on it."""
     draft.completed.append(name)
     if len(draft.completed) > 1:
         return  # the outer call goes on with it: a chain of waits that all win at once must not nest
@@ -83,13 +91,72 @@ def _unlock(draft: Draft, name: str) -> None:
     for dependant in draft.definition.dependants[name]:
         if draft.step(dependant).state is not StepState.BLOCKED:
             continue
-        if all(draft.step(needed).state is StepState.COMPLETED for needed in draft.plan(dependant).depends_on):
+        needed = [draft.step(dependency) for dependency in draft.plan(dependant).depends_on]
+        if not all(step.state in STEP_ENDS for step in needed):
+            continue
+        if any(_stops_dependants(draft, dependency) for dependency in draft.plan(dependant).depends_on):
+            _skip(draft, dependant, name, spreads=True)
+        elif all(step.state is StepState.SKIPPED for step in needed):
+            _skip(draft, dependant, name, spreads=False)
+        else:
             open_step(draft, dependant, StepEvent.UNBLOCK)
 
 
+def _stops_dependants(draft: Draft, name: str) -> bool:
+    step = draft.step(name)
+    if step.state is StepState.FAILED:
+        return draft.plan(name).on_exhausted is not Exhaustion.CONTINUE
+    return step.state is StepState.SKIPPED and step.skip_spreads
+
+
+def _skip(draft: Draft, name: str, by: str, spreads: bool) -> None:
+    draft.move(name, StepEvent.SKIP, StepState.SKIPPED, skipped_by=by, skip_spreads=spreads)
+    draft.completed.append(name)
+
+
+def _skip_branches(draft: Draft, name: str) -> None:
+    plan = draft.plan(name)
+    if not plan.branches or draft.state is not WorkflowState.RUNNING:
+        return
+    chosen = draft.step(name).chosen
+    taken = {step for branch in plan.branches if branch.name in chosen for step in branch.steps}
+    first = len(draft.completed)
+    for branch in plan.branches:
+        for step in branch.steps:
+            if step not in taken and draft.step(step).state is StepState.BLOCKED:
+                _skip(draft, step, name, spreads=False)
+    skipped = draft.completed[first:]
+    del draft.completed[first:]
+    for step in skipped:
+        spread(draft, step)
+
+
+def _chosen_by(draft: Draft, name: str, condition: str) -> tuple[str, ...]:
+    wait = draft.plan(name).wait
+    found = [known.choose for known in wait.any_of if known.name == condition] if wait is not None else []
+    return found[0] if found else ()
+
+
 def fail_step(draft: Draft, name: str, event: StepEvent, failure: Failure, **fields: object) -> None:
-    """The step has failed for good; so has the workflow."""
+    """The step's attempts are used up: what then happens is its policy's to say."""
+    policy = draft.plan(name).on_exhausted
+    if name in draft.definition.hook_steps:
+        draft.move(name, event, StepState.FAILED, failure=failure, wakes=(), **fields)
+        hooks.ended(draft, name)
+        settle_down(draft)
+        return
+    if policy is Exhaustion.HOLD and draft.state is WorkflowState.RUNNING:
+        draft.move(name, event, StepState.HELD, failure=failure, due=None, notice_time=draft.now, **fields)
+        return
     draft.move(name, event, StepState.FAILED, failure=failure, wakes=(), **fields)
+    if policy in (Exhaustion.SKIP_DEPENDANTS, Exhaustion.CONTINUE) and draft.state is WorkflowState.RUNNING:
+        spread(draft, name)
+        return
+    fail_workflow(draft, name, failure)
+
+
+def fail_workflow(draft: Draft, name: str, failure: Failure) -> None:
+    """A step that has failed takes the workflow with it."""
     if draft.state is WorkflowState.RUNNING:
         draft.set(failure=failure, failed_step=name)
         draft.turn(WorkflowEvent.STEP_FAILED, WorkflowState.FAILING)
@@ -101,6 +168,8 @@ def stop_all(draft: Draft) -> None:
     """No new steps: what is not claimed ends in this write, what is claimed is told to stop and waited for up to the grace."""
     for plan in draft.definition.steps:
         step = draft.step(plan.name)
+        if step.state is StepState.BLOCKED and plan.name in draft.definition.hook_steps:
+            continue
         if step.state is StepState.RUNNING:
             draft.move(plan.name, StepEvent.CANCEL, StepState.CANCELLING)
             draft.effects.append(CancelRequested(plan.name, draft.claim(plan.name)))
@@ -112,8 +181,14 @@ def stop_all(draft: Draft) -> None:
 def settle_down(draft: Draft) -> None:
     """End the workflow if nothing is left to happen."""
     if draft.state is WorkflowState.RUNNING and draft.remaining == 0:
-        _end(draft, WorkflowEvent.LAST_STEP_ENDED, WorkflowState.COMPLETED)
+        if not hooks.advance(draft):
+            _end(draft, WorkflowEvent.LAST_STEP_ENDED, WorkflowState.COMPLETED)
+    elif draft.state is WorkflowState.PREPARING_REPLAY:
+        if not hooks.advance(draft):
+            reopen_steps(draft)
     elif draft.state in (WorkflowState.CANCELLING, WorkflowState.FAILING) and not any(step.state in CLAIMED for _, step in draft.active()):
+        if hooks.advance(draft):
+            return
         end = WorkflowState.CANCELLED if draft.state is WorkflowState.CANCELLING else WorkflowState.FAILED
         _end(draft, WorkflowEvent.QUIET, end)
 
@@ -123,3 +198,30 @@ def _end(draft: Draft, event: WorkflowEvent, state: WorkflowState) -> None:
     draft.set(output=output, end_time=draft.now, deadline=None, grace_deadline=None, expire_time=draft.now + draft.workflow.retention)
     draft.turn(event, state)
     draft.effects.append(WorkflowEnded())
+
+
+def reopen_steps(draft: Draft) -> None:
+    """The replay is prepared: all that did not complete begins anew, and what the replay named, with all that depends on it."""
+    again = _reopened(draft, draft.get("reopen", draft.workflow.reopen))
+    draft.set(reopen=())
+    draft.turn(WorkflowEvent.PREPARED, WorkflowState.RUNNING)
+    for name in draft.definition.ordinary:
+        if name in again and draft.step(name).state in STEP_ENDS:
+            draft.move(name, StepEvent.REOPEN, StepState.BLOCKED, due=None, **hooks.renewed(draft.step(name), again=True))
+    for name in draft.definition.ordinary:
+        if name in again and draft.step(name).state is StepState.BLOCKED:
+            needed = [draft.step(dependency).state for dependency in draft.plan(name).depends_on]
+            if all(state in STEP_ENDS for state in needed):
+                open_step(draft, name, StepEvent.UNBLOCK)
+    settle_down(draft)
+
+
+def _reopened(draft: Draft, named: tuple[str, ...]) -> set[str]:
+    found = {name for name in draft.definition.ordinary if draft.step(name).state is not StepState.COMPLETED}
+    left = list(named)
+    while left:
+        name = left.pop()
+        if name not in found or name in named:
+            found.add(name)
+            left += [dependant for dependant in draft.definition.dependants[name] if dependant not in found]
+    return found

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
-from perdure_server.kernel.timing import next_due
+from perdure_server.kernel.timing import next_due, step_due, waits_for_resume
 from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import Claim, Step, StepState, Workflow
 
@@ -24,7 +24,7 @@ def _holders(definition: Definition, workflow: Workflow) -> tuple[tuple[str, ...
     ready = []
     sessions = set()
     for name, step in workflow.steps.items():
-        if step.state is _READY:
+        if step.state is _READY and workflow.paused is None:
             ready.append(queue_id(definition, workflow, name))
         elif step.claim is not None:
             sessions.add(step.claim.session_id)
@@ -37,14 +37,16 @@ def next_wake(workflow: Workflow) -> int | None:
 
 
 def _times(workflow: Workflow) -> Iterator[int]:
+    paused = workflow.paused is not None
     own = next_due(workflow.state, workflow.deadline, workflow.grace_deadline)
-    if own is not None:
+    if own is not None and not paused:
         yield own
     for step in workflow.steps.values():
-        if step.claim is not None:
-            yield _judged(step.claim)
-        elif step.due is not None:
-            yield step.due
+        if paused and waits_for_resume(step):
+            continue
+        due = step_due(step)
+        if due is not None:
+            yield due if step.claim is None else min(due, _judged(step.claim))
 
 
 def _judged(claim: Claim) -> int:

@@ -77,7 +77,7 @@ def blank(definition: Definition, command: Start, now: int) -> Workflow:
         start_time=now,
         fingerprint=definition.fingerprint,
         steps={},
-        remaining=len(definition.steps),
+        remaining=len(definition.ordinary),
         step_count=len(definition.steps),
         trace=command.trace,
         policy_revision=definition.policy_revision,

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from perdure_server.kernel.attempts import attempt_failed
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.effects import ClaimLost
-from perdure_server.kernel.progress import fire, open_step, settle_down, stop_all
+from perdure_server.kernel.progress import fail_step, fire, open_step, settle_down, stop_all
 from perdure_server.kernel.transitions import StepEvent, WorkflowEvent
 from perdure_server.kernel.values import Failure, LossCause
 from perdure_server.kernel.workflow import CLAIMED, Settled, Step, StepState, WorkflowState
 
 ATTEMPT_TIMEOUT = "ATTEMPT_TIMEOUT"
 SILENCE_TIMEOUT = "SILENCE_TIMEOUT"
+STEP_TIMEOUT = "STEP_TIMEOUT"
+QUEUE_TIMEOUT = "QUEUE_TIMEOUT"
 WORKFLOW_TIMEOUT = "WORKFLOW_TIMEOUT"
 
 
@@ -37,9 +39,15 @@ def next_due(state: WorkflowState, deadline: int | None, grace: int | None) -> i
 
 def step_due(step: Step) -> int | None:
     """When time itself moves this step (attempt deadline, back-off, wait)."""
-    if step.state in CLAIMED:
-        return step.claim.deadline if step.claim is not None else None
-    return step.due if step.state in (StepState.BACKOFF, StepState.WAITING) else None
+    own = step.claim.deadline if step.claim is not None else step.due
+    if step.step_deadline is None or step.state in (StepState.CANCELLING, StepState.HELD):
+        return own
+    return step.step_deadline if own is None else min(own, step.step_deadline)
+
+
+def waits_for_resume(step: Step) -> bool:
+    """Whether what comes due for this step waits while the workflow is paused: all but the deadline of a running attempt."""
+    return step.claim is None
 
 
 def time_out_attempt(draft: Draft, name: str, failure_type: str, dice: float) -> None:
@@ -52,9 +60,12 @@ def time_out_attempt(draft: Draft, name: str, failure_type: str, dice: float) ->
 
 
 def _due_steps(draft: Draft) -> Iterator[tuple[int, str]]:
+    paused = draft.get("paused", draft.workflow.paused) is not None
     for name, step in draft.active():
         due = step_due(step)
-        if due is not None and due <= draft.now and (draft.judging or step.state not in CLAIMED):
+        if due is None or due > draft.now or (step.state in CLAIMED and not draft.judging):
+            continue
+        if not paused or not waits_for_resume(step):
             yield due, name
 
 
@@ -67,20 +78,36 @@ def _fire_own(draft: Draft, until: int) -> None:
 
 
 def _own_due(draft: Draft) -> int | None:
-    if not draft.judging:
-        return None
     workflow = draft.workflow
+    if not draft.judging or draft.get("paused", workflow.paused) is not None:
+        return None
     return next_due(draft.state, draft.get("deadline", workflow.deadline), draft.get("grace_deadline", workflow.grace_deadline))
 
 
 def _fire_step(draft: Draft, name: str, dice: float) -> None:
     step = draft.step(name)
-    if step.state is StepState.WAITING:
+    if step.step_deadline is not None and step.step_deadline <= draft.now and step.state is not StepState.CANCELLING:
+        _time_out_step(draft, name)
+    elif step.state is StepState.READY:
+        failure = Failure(QUEUE_TIMEOUT, "No worker took the step in time.")
+        fail_step(draft, name, StepEvent.EXHAUSTED, failure)
+    elif step.state is StepState.WAITING:
         fire(draft, name)
     elif step.state is StepState.BACKOFF:
         open_step(draft, name, StepEvent.DUE)
     else:
         time_out_attempt(draft, name, ATTEMPT_TIMEOUT, dice)
+
+
+def _time_out_step(draft: Draft, name: str) -> None:
+    step = draft.step(name)
+    failure = Failure(STEP_TIMEOUT, "The step did not end in time, all its attempts together.")
+    fields: dict[str, object] = {"due": None, "wait": (), "step_deadline": None}
+    if step.claim is not None:
+        draft.effects.append(ClaimLost(name, step.claim, LossCause.EXPIRED))
+        settled = Settled(step.claim.nonce, cause=LossCause.EXPIRED)
+        fields |= {"claim": None, "settled": draft.settle(name, "timed_out", settled, failure)}
+    fail_step(draft, name, StepEvent.EXHAUSTED, failure, **fields)
 
 
 def _time_out_workflow(draft: Draft) -> None:

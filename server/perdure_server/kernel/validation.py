@@ -35,8 +35,10 @@ def validate(definition: Definition, renewal_interval: int) -> None:
     _check_head(definition, report)
     names = _check_names(definition, report)
     for index, step in enumerate(definition.steps):
-        _check_step(f"definition.steps[{index}]", step, names, report)
+        _check_step(f"definition.steps[{index}]", step, names, report, is_hook=step.name in definition.hook_steps)
         _check_policy(f"definition.steps[{index}]", step, renewal_interval, report)
+    _check_hooks(definition, names, report)
+    _check_branches(definition, names, report)
     cycles = find_cycles(definition)
     for cycle in cycles:
         report("definition.steps", "has a cycle: " + " -> ".join(cycle))
@@ -79,7 +81,7 @@ def _check_names(definition: Definition, report: Report) -> set[str]:
     return names
 
 
-def _check_step(field: str, step: StepDefinition, names: set[str], report: Report) -> None:
+def _check_step(field: str, step: StepDefinition, names: set[str], report: Report, *, is_hook: bool = False) -> None:
     if len(step.version) > limits.ID_LENGTH:
         report(f"{field}.version", f"is longer than {limits.ID_LENGTH} characters")
     dependencies = set(step.depends_on)
@@ -89,7 +91,7 @@ def _check_step(field: str, step: StepDefinition, names: set[str], report: Repor
     if len(dependencies) != len(step.depends_on):
         report(f"{field}.depends_on", "names a step twice")
     for position, name in enumerate(step.needs):
-        if name != INPUT and name not in dependencies:
+        if name != INPUT and name not in dependencies and not (is_hook and name in names):
             report(f"{field}.needs[{position}]", f"{name!r} must be 'input' or one of depends_on")
     if len(set(step.needs)) != len(step.needs):
         report(f"{field}.needs", "names an input twice")
@@ -105,6 +107,63 @@ def _check_kind(field: str, step: StepDefinition, report: Report) -> None:
         report(f"{field}.wait", f"does not belong to a step of kind {step.kind.name.lower()}")
     if step.wait is not None:
         wait_violations(f"{field}.wait", step.wait, report)
+
+
+def _check_hooks(definition: Definition, names: set[str], report: Report) -> None:
+    hooks = definition.hooks
+    fields = {
+        "on_success": hooks.on_success,
+        "failure_finalizer": hooks.failure_finalizer,
+        "cancel_finalizer": hooks.cancel_finalizer,
+        "prepare_replay": hooks.prepare_replay,
+    }
+    users: dict[str, list[str]] = {}
+    for field, hook in fields.items():
+        if hook is not None:
+            users.setdefault(hook.step, []).append(f"definition.hooks.{field}.step")
+    for index, step in enumerate(definition.steps):
+        if step.compensate_with:
+            users.setdefault(step.compensate_with, []).append(f"definition.steps[{index}].compensate_with")
+    for name, places in users.items():
+        kinds = {"compensation" if place.endswith("compensate_with") else place for place in places}
+        for place in places:
+            if name not in names:
+                report(place, f"names no step: {name!r}")
+            elif len(kinds) > 1:
+                report(place, f"{name!r} has another use, too: a hook step has one use")
+    dependants = definition.dependants if all(dep in names for step in definition.steps for dep in step.depends_on) else {}
+    for index, step in enumerate(definition.steps):
+        if step.name not in users:
+            continue
+        where = f"definition.steps[{index}]"
+        if step.depends_on or dependants.get(step.name):
+            report(f"{where}.depends_on", f"{step.name!r} is a hook: it is in no dependency")
+        if step.kind is not StepKind.ACTIVITY or step.compensate_with or step.branches:
+            report(where, f"{step.name!r} is a hook: it is a plain activity without compensation and branches")
+    if definition.steps and not definition.ordinary:
+        report("definition.steps", "has hooks only: a definition has at least one step of its own")
+
+
+def _check_branches(definition: Definition, names: set[str], report: Report) -> None:
+    for index, step in enumerate(definition.steps):
+        where = f"definition.steps[{index}]"
+        known = [branch.name for branch in step.branches]
+        if len(set(known)) != len(known):
+            report(f"{where}.branches", "names a branch twice")
+        for position, branch in enumerate(step.branches):
+            field = f"{where}.branches[{position}]"
+            if not branch.steps:
+                report(f"{field}.steps", f"branch {branch.name!r} has no target")
+            for name in branch.steps:
+                target = definition.by_name.get(name)
+                if name not in names or target is None:
+                    report(f"{field}.steps", f"names no step: {name!r}")
+                elif step.name not in target.depends_on:
+                    report(f"{field}.steps", f"{name!r} does not depend on {step.name!r}")
+        for condition in step.wait.any_of if step.wait is not None else ():
+            for name in condition.choose:
+                if name not in known:
+                    report(f"{where}.wait", f"condition {condition.name!r} chooses an unknown branch: {name!r}")
 
 
 def _check_reachable(definition: Definition, cycles: list[list[str]], report: Report) -> None:
@@ -152,6 +211,15 @@ def _check_policy(field: str, step: StepDefinition, renewal_interval: int, repor
     shortest = limits.RENEWALS_PER_LEASE * renewal_interval
     if step.silence_timeout is not None and 0 < step.silence_timeout < shortest:
         report(f"{field}.silence_timeout", f"must be at least {shortest} ms, three renewal intervals, by which it is judged")
+    _check_duration(f"{field}.step_timeout", step.step_timeout, report)
+    _check_duration(f"{field}.queue_timeout", step.queue_timeout, report)
+    for position, permit in enumerate(step.permits):
+        if not QUEUE_NAME.match(permit.resource):
+            report(f"{field}.permits[{position}].resource", f"{permit.resource!r} must match {QUEUE_NAME.pattern[:-2]}")
+        if not 1 <= permit.units <= limits.PERMIT_UNITS:
+            report(f"{field}.permits[{position}].units", f"must be from 1 to {limits.PERMIT_UNITS}")
+    if len({permit.resource for permit in step.permits}) != len(step.permits):
+        report(f"{field}.permits", "names a resource twice")
     _check_retry(f"{field}.retry", step.retry, report)
 
 

@@ -131,6 +131,23 @@ class Step(Struct, frozen=True, omit_defaults=True):
     waits: int = 0
     settled: tuple[Settled, ...] = ()
     last_frame_seq: int | None = None
+    end_seq: int = 0  # the event in which it ended: the order in which steps completed
+    step_deadline: int | None = None  # of the step in all its attempts; None while a wait is not counted
+    step_left: int | None = None  # what a wait left of it
+    skipped_by: str = ""  # the step whose choice or failure skipped this one
+    skip_spreads: bool = False  # skipped by a failure: whatever depends on it is skipped, too
+    chosen: tuple[str, ...] = ()
+    compensates: str = ""  # of a compensation: the step that it undoes now
+    total_attempts: int = 0  # over all generations
+    notice_time: int | None = None  # a HELD step: since when a person is needed
+
+
+class Paused(Struct, frozen=True, omit_defaults=True):
+    """No grants, until somebody resumes."""
+
+    since: int
+    actor: str = ""
+    reason: str = ""
 
 
 class Signal(Struct, frozen=True, omit_defaults=True):
@@ -189,6 +206,13 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     grace_deadline: int | None = None
     cancel_reason: str = ""
     cancel_request_id: str = ""
+    cancel_time: int | None = None
+    paused: Paused | None = None
+    actions: tuple[str, ...] = ()  # request ids of the last verbs that people sent, so that a repeat is one
+    passed_hooks: tuple[str, ...] = ()  # hooks done or passed in this ending
+    reopen: tuple[str, ...] = ()  # completed steps that a replay in preparation reopens
+    replays: int = 0
+    archived: bool = False
     labels: dict[str, str] = {}
     priority: int = limits.PRIORITY
     queue: str = ""  # overrides the queue of every step
