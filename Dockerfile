@@ -19,7 +19,7 @@ ENV PATH=/opt/perdure/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1
 USER 10001:10001
 WORKDIR /
-EXPOSE 7233
+EXPOSE 7463
 # One line of exec form: SIGTERM reaches the server, which drains before it ends.
 ENTRYPOINT ["python", "-m", "perdure_server"]
 CMD ["serve"]

@@ -167,11 +167,12 @@ def _first(answer: Queue[bool]) -> bool:
 
 
 class StoreProcess(ServerProcess):
-    """A journalled SecantusDB of its own: a write acknowledged with `j: true` has been flushed to disk."""
+    """A journalled SecantusDB of its own: an acknowledged write has been flushed to disk."""
 
     def __init__(self, directory: Path) -> None:
         def arguments(port: int) -> list[str]:
-            storage = ["--storage-path", str(directory / "data"), "--cache-size", "256M"]
+            # Without --sync-on-commit, kill -9 loses what bulkWrite acknowledged, whatever its write concern (docs/notes-secantus.md).
+            storage = ["--storage-path", str(directory / "data"), "--cache-size", "256M", "--sync-on-commit"]
             return [sys.executable, "-m", "secantus", "--host", "127.0.0.1", "--port", str(port), *storage]
 
         super().__init__(arguments, r"secantus listening on \S+:(?P<port>\d+)", directory)

@@ -4,6 +4,7 @@ import ast
 import email.parser
 import html
 import re
+import threading
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -68,11 +69,16 @@ def clean(raw: str, kind: Kind, name: str) -> Clean:
             return Clean(name, _folded(raw))
 
 
+_PARSING = threading.Lock()  # Python 3.11 counts the parser's recursion per process: two threads at once end in a SystemError
+
+
 def _docstrings(source: str) -> str:
     """Docstrings of a module, its classes and functions, each under its name, and long string literals (texts kept in a table)."""
     pieces: list[str] = []
     documented: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    with _PARSING:
+        tree = ast.parse(source)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
             if text:

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 SMALLEST_BYTES = 3_000
@@ -18,6 +19,8 @@ RESTART_SECONDS = 1.0
 """How long after its end a process is started again, as a service manager does."""
 POLL_SECONDS = 0.001
 """How often the log is read while a kill waits for its moment."""
+AGE_SECONDS = 0.06
+"""How long a step has run when it is killed: it is in its middle, and its worker has said that it has it."""
 AIM_SECONDS = 20.0
 """How long a kill waits for its moment before it has missed."""
 PACE_SECONDS = 1.0
@@ -39,6 +42,8 @@ class Settings:
     """KILL=me: prints the pids and lets the reader do the killing."""
     keep: bool = False
     """KEEP=1: leaves everything running at the end, with lines to try."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What the store and Redis are started with: PATH finds them."""
 
     @property
     def pace_seconds(self) -> float:
@@ -47,7 +52,7 @@ class Settings:
 
 def from_environment() -> Settings:
     """Reads DOCS, KILL and KEEP; ends the program with a sentence if one of them cannot be meant."""
-    environment = os.environ  # noqa: TID251 -- this is the demo's config.py, and it reads here only
+    environment = os.environ
     directory, kill, keep = environment.get("DOCS", ""), environment.get("KILL", ""), environment.get("KEEP", "")
     if directory and not Path(directory).is_dir():
         sys.exit(f"DOCS={directory}: there is no such directory")
@@ -55,7 +60,7 @@ def from_environment() -> Settings:
         sys.exit(f"KILL={kill}: leave it out, or say KILL=me to do the killing yourself")
     if keep not in {"", "0", "1"}:
         sys.exit(f"KEEP={keep}: leave it out, or say KEEP=1 to leave everything running")
-    return Settings(Path(directory).resolve() if directory else None, kill == "me", keep == "1")
+    return Settings(Path(directory).resolve() if directory else None, kill == "me", keep == "1", dict(environment))
 
 
 def setup_seconds() -> float | None:

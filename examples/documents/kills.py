@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from examples.documents.config import AIM_SECONDS, POLL_SECONDS
+from examples.documents.config import AGE_SECONDS, AIM_SECONDS, POLL_SECONDS
 from examples.documents.corpus import Document
 from examples.documents.journal import Reader, Record
 
@@ -51,7 +51,7 @@ def in_the_middle(log: Reader, wave: Wave, step: str) -> Record:
     targets = wave.targets
     while targets and time.monotonic() < deadline:
         for record in log.open_executions():
-            if record.document == targets[0] and record.step == step:
+            if record.document == targets[0] and record.step == step and time.time() - record.time >= AGE_SECONDS:
                 return record
         if any(record.document == targets[0] and record.step == step and record.event == "end" for record in log.records):
             targets.pop(0)

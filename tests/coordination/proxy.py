@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 
 class _Side(asyncio.Protocol):
@@ -17,8 +17,8 @@ class _Side(asyncio.Protocol):
         self._not_before = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        # uvloop's transports are not subclasses of asyncio's.
+        self.transport = cast("asyncio.Transport", transport)
         self.proxy.sides.add(self)
 
     def data_received(self, data: bytes) -> None:
@@ -41,12 +41,10 @@ class _Side(asyncio.Protocol):
             self.other.transport.abort()
 
     def _forward(self, data: bytes) -> None:
-        if self.proxy.frozen:
+        if self.proxy.frozen or self.other is None or self.other.transport is None:
             self._held.append(data)
-        elif self.other is not None and self.other.transport is not None:
+        elif not self.other.transport.is_closing():
             self.other.transport.write(data)
-        else:
-            self._held.append(data)
 
 
 class Proxy:

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from perdure_server.kernel.values import Payload
 from perdure_server.ports.coordination import Coordination, Frame, ReadyItem
 
+# For tests in which nothing is silent: a machine that is busy with other tests must not look like a silent Redis.
+PATIENT = 10_000
 NOW = 1_790_000_000_000
 
 

@@ -15,7 +15,7 @@ from perdure_server.ports.coordination import ReadyItem
 from tests.conftest import RunningServer
 from tests.coordination.clocks import StillClock
 from tests.coordination.contract import opened
-from tests.coordination.samples import NOW, item
+from tests.coordination.samples import NOW, PATIENT, item
 
 
 def test_c53_lower_priority_waits_at_most_its_distance() -> None:
@@ -73,7 +73,10 @@ def test_rotation_begins_after_the_last_served() -> None:
 async def test_lua_computes_what_python_computes(redis_process: RunningServer, database_name: str, random_source: random.Random) -> None:
     local = LocalCoordination(StillClock())
     key = Keys(database_name).ready("q")
-    async with opened(RedisCoordination(redis_process.url, prefix=database_name)) as remote, Redis.from_url(redis_process.url) as admin:
+    async with (
+        opened(RedisCoordination(redis_process.url, prefix=database_name, timeout=PATIENT)) as remote,
+        Redis.from_url(redis_process.url) as admin,
+    ):
         number = 0
         for _ in range(60):
             batch = []

@@ -18,7 +18,7 @@ from tests import processes
 from tests.conftest import Eventually
 from tests.coordination.contract import opened
 from tests.coordination.proxy import Proxy
-from tests.coordination.samples import NOW, drain, frame, item, numbers
+from tests.coordination.samples import NOW, PATIENT, drain, frame, item, numbers
 from tests.processes import RedisProcess
 
 TIMEOUT = 300
@@ -53,6 +53,13 @@ async def proxy(server: RedisProcess) -> AsyncIterator[Proxy]:
 async def coordination(proxy: Proxy) -> AsyncIterator[RedisCoordination]:
     coordination = RedisCoordination(f"redis://127.0.0.1:{proxy.port}/0", timeout=TIMEOUT)
     async with opened(coordination):
+        yield coordination
+
+
+@pytest.fixture
+async def patient(proxy: Proxy) -> AsyncIterator[RedisCoordination]:
+    async with opened(RedisCoordination(f"redis://127.0.0.1:{proxy.port}/0", timeout=PATIENT)) as coordination:
+        assert isinstance(coordination, RedisCoordination)
         yield coordination
 
 
@@ -127,12 +134,10 @@ async def test_c75_a_silent_subscription_connects_again(
         assert await anext(subscription) == RE_READ
 
 
-async def test_c74_no_answer_goes_to_another(
-    coordination: RedisCoordination, proxy: Proxy, admin: Redis, random_source: random.Random
-) -> None:
+async def test_c74_no_answer_goes_to_another(patient: RedisCoordination, proxy: Proxy, admin: Redis, random_source: random.Random) -> None:
     for number in range(50):
-        await coordination.append_frames(f"run{number}", [frame(number + 1)])
-        await coordination.announce([item(each, queue=f"queue{number}") for each in range(number)])
+        await patient.append_frames(f"run{number}", [frame(number + 1)])
+        await patient.announce([item(each, queue=f"queue{number}") for each in range(number)])
     proxy.delay = lambda: random_source.uniform(0.0, 0.02)
     mismatches: list[str] = []
     done = 0
@@ -140,14 +145,14 @@ async def test_c74_no_answer_goes_to_another(
     async def call(number: int) -> None:
         nonlocal done
         if number % 3 == 0:
-            batch = await coordination.read_frames(f"run{number % 50}", "", 10)
+            batch = await patient.read_frames(f"run{number % 50}", "", 10)
             right = [each.seq for each in batch.frames] == [number % 50 + 1]
         elif number % 3 == 1:
-            right = await coordination.backlog([f"queue{number % 50}"]) == {f"queue{number % 50}": number % 50}
+            right = await patient.backlog([f"queue{number % 50}"]) == {f"queue{number % 50}": number % 50}
         else:
             # A queue of its own: what is announced here comes back here, unless the call was cancelled.
-            await coordination.announce([item(number, queue=f"own{number}")])
-            right = numbers(await coordination.take([f"own{number}"], 5, 2_000)) == [number]
+            await patient.announce([item(number, queue=f"own{number}")])
+            right = numbers(await patient.take([f"own{number}"], 5, 2_000)) == [number]
         done += 1
         if not right:
             mismatches.append(str(number))
@@ -186,7 +191,7 @@ async def test_c76_killed_and_restarted_empty(coordination: RedisCoordination, s
     assert await coordination.due_timers(NOW, 5) == [b"w"]
 
 
-async def test_c76_flushed_under_load(coordination: RedisCoordination, admin: Redis, random_source: random.Random) -> None:
+async def test_c76_flushed_under_load(patient: RedisCoordination, admin: Redis, random_source: random.Random) -> None:
     stop = asyncio.Event()
     calls = 0
 
@@ -195,12 +200,12 @@ async def test_c76_flushed_under_load(coordination: RedisCoordination, admin: Re
         seq = 0
         while not stop.is_set():
             seq += 1
-            await coordination.announce([item(seq, queue=f"q{number}", fairness_key="k"), item(seq, queue="all")])
-            await coordination.take([f"q{number}", "all"], 5, 20)
-            await coordination.set_timers({number.to_bytes(16): NOW})
-            await coordination.due_timers(NOW, 5)
-            await coordination.append_frames(f"run{number}", [frame(seq)])
-            seqs = [each.seq for each in (await coordination.read_frames(f"run{number}", "", 2_000)).frames]
+            await patient.announce([item(seq, queue=f"q{number}", fairness_key="k"), item(seq, queue="all")])
+            await patient.take([f"q{number}", "all"], 5, 20)
+            await patient.set_timers({number.to_bytes(16): NOW})
+            await patient.due_timers(NOW, 5)
+            await patient.append_frames(f"run{number}", [frame(seq)])
+            seqs = [each.seq for each in (await patient.read_frames(f"run{number}", "", 2_000)).frames]
             assert seqs == sorted(set(seqs)), "a sequence went back or repeated"
             calls += 6
 
@@ -210,13 +215,13 @@ async def test_c76_flushed_under_load(coordination: RedisCoordination, admin: Re
         for _ in range(30):
             await admin.flushall()
             await admin.script_flush()
-            await coordination.take(["nothing"], 1, 20)
+            await patient.take(["nothing"], 1, 20)
             half = [key for key in await admin.keys("perdure:*") if random_source.random() < 0.5]
             await admin.delete("none", *half)
-            await coordination.take(["nothing"], 1, 20)
+            await patient.take(["nothing"], 1, 20)
         stop.set()
     assert calls > 500
-    assert coordination.description()["health"] == "ok"
+    assert patient.description()["health"] == "ok"
 
 
 async def test_c78_a_server_that_turns_into_a_replica(coordination: RedisCoordination, admin: Redis, eventually: Eventually) -> None:
@@ -229,38 +234,38 @@ async def test_c78_a_server_that_turns_into_a_replica(coordination: RedisCoordin
     assert await eventually(lambda: works(coordination), within=limits.BACKOFF_MAX / 1_000 + 5)
 
 
-async def test_out_of_memory_refuses_writes_only(coordination: RedisCoordination, admin: Redis) -> None:
-    await coordination.announce([item(1)])
+async def test_out_of_memory_refuses_writes_only(patient: RedisCoordination, admin: Redis) -> None:
+    await patient.announce([item(1)])
     await admin.config_set("maxmemory", 1)
     with pytest.raises(CoordinationUnavailable):
-        await coordination.announce([item(2)])
+        await patient.announce([item(2)])
     with pytest.raises(CoordinationUnavailable):
-        await coordination.append_frames("run", [frame(1)])
-    assert await coordination.backlog(["q"]) == {"q": 1}
+        await patient.append_frames("run", [frame(1)])
+    assert await patient.backlog(["q"]) == {"q": 1}
     await admin.config_set("maxmemory", 0)
-    await coordination.announce([item(2)])
-    assert await drain(coordination) == [1, 2]
+    await patient.announce([item(2)])
+    assert await drain(patient) == [1, 2]
 
 
 async def test_a_failing_disk_refuses_writes_only(
-    coordination: RedisCoordination, admin: Redis, server: RedisProcess, eventually: Eventually
+    patient: RedisCoordination, admin: Redis, server: RedisProcess, eventually: Eventually
 ) -> None:
-    await coordination.announce([item(1)])
+    await patient.announce([item(1)])
     await admin.config_set("save", "3600 1")
     shutil.rmtree(server.directory)
     await admin.bgsave()
 
     async def refuses() -> bool:
         try:
-            await coordination.announce([item(2)])
+            await patient.announce([item(2)])
         except CoordinationUnavailable as error:
             return "MISCONF" in str(error.__cause__)
         return False
 
     assert await eventually(refuses)
-    assert (await coordination.backlog(["q"]))["q"] >= 1
+    assert (await patient.backlog(["q"]))["q"] >= 1
     await admin.config_set("stop-writes-on-bgsave-error", "no")
-    assert await works(coordination)
+    assert await works(patient)
 
 
 async def test_opening_without_a_server(server: RedisProcess, eventually: Eventually) -> None:
@@ -305,16 +310,16 @@ async def test_loading_is_waited_for(server: RedisProcess, admin: Redis, eventua
 async def test_a_policy_that_evicts_is_named(server: RedisProcess, admin: Redis) -> None:
     await admin.config_set("maxmemory-policy", "allkeys-lru")
     await admin.config_set("maxmemory", "100mb")
-    async with opened(RedisCoordination(server.url)) as coordination:
+    async with opened(RedisCoordination(server.url, timeout=PATIENT)) as coordination:
         facts = coordination.description()
         assert (facts["maxmemory_policy"], facts["health"]) == ("allkeys-lru", "ok")
         assert "noeviction" in facts["warning"]
 
 
-async def test_every_key_expires(coordination: RedisCoordination, admin: Redis) -> None:
-    await coordination.announce([item(1), item(2, fairness_key="k")])
-    await coordination.set_timers({b"w": NOW})
-    await coordination.append_frames("run", [frame(1)])
+async def test_every_key_expires(patient: RedisCoordination, admin: Redis) -> None:
+    await patient.announce([item(1), item(2, fairness_key="k")])
+    await patient.set_timers({b"w": NOW})
+    await patient.append_frames("run", [frame(1)])
     keys = await admin.keys("*")
     assert len(keys) >= 5
     assert [key for key in keys if await admin.ttl(key) <= 0] == []

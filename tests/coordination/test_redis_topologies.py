@@ -14,7 +14,7 @@ from perdure_server.ports.coordination import Coordination
 from perdure_server.ports.errors import CoordinationUnavailable
 from tests.conftest import Eventually, RunningServer
 from tests.coordination.contract import CoordinationContract, opened
-from tests.coordination.samples import drain, item, numbers
+from tests.coordination.samples import PATIENT, drain, item, numbers
 from tests.coordination.servers import RedisCluster, WatchedRedis
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ class TestOnCluster(CoordinationContract):
     @pytest.fixture
     async def coordination(self, cluster: RedisCluster, database_name: str, eventually: Eventually) -> AsyncIterator[Coordination]:
         await eventually(cluster.is_ready, within=20)
-        async with opened(RedisCoordination(cluster.url, prefix=database_name, timeout=2_000)) as coordination:
+        async with opened(RedisCoordination(cluster.url, prefix=database_name, timeout=PATIENT)) as coordination:
             yield coordination
 
 
@@ -65,7 +65,7 @@ async def test_c80_a_slot_that_moves_under_load(cluster: RedisCluster, database_
         assert sorted(taken) == list(range(number))
         assert number > 20
 
-    async with opened(RedisCoordination(cluster.url, prefix=database_name, timeout=2_000)) as coordination, asyncio.TaskGroup() as group:
+    async with opened(RedisCoordination(cluster.url, prefix=database_name, timeout=PATIENT)) as coordination, asyncio.TaskGroup() as group:
         group.create_task(work())
         for _ in range(4):
             await asyncio.to_thread(cluster.move, slot)
@@ -95,7 +95,7 @@ class TestWithoutBlockedPops(CoordinationContract):
         self, redis_process: RunningServer, database_name: str, monkeypatch: pytest.MonkeyPatch
     ) -> AsyncIterator[Coordination]:
         monkeypatch.setattr("perdure_server.coordination.endpoint.ServerInfo.pops_block", False)
-        async with opened(RedisCoordination(redis_process.url, prefix=database_name)) as coordination:
+        async with opened(RedisCoordination(redis_process.url, prefix=database_name, timeout=PATIENT)) as coordination:
             yield coordination
 
 

@@ -1,6 +1,7 @@
 """Embedded services with real processes: what they say, keep, refuse and bring back."""
 
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,29 +105,56 @@ async def test_c76_a_killed_redis_comes_back_on_its_port(options: EmbeddedOption
     assert f"port {port}" in told
 
 
-async def test_c67_a_killed_store_comes_back_with_all_that_it_acknowledged(options: EmbeddedOptions, eventually: Eventually) -> None:
+async def test_a_child_that_cannot_come_back_says_so_and_goes_on_trying(
+    tmp_path: Path, events: list[EmbeddedEvent], eventually: Eventually
+) -> None:
+    thief = socket.socket()
+    thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+
+    def steal_the_port(event: EmbeddedEvent) -> None:
+        events.append(event)
+        if event.happening is Happening.ENDED:
+            thief.bind(("127.0.0.1", int(event.text.rpartition("port ")[2].split()[0])))
+            thief.listen()
+
+    with thief:
+        async with embedded_services(EmbeddedOptions(tmp_path, environment(), on_event=steal_the_port)) as services:
+            before = services.redis
+            services.kill(Service.REDIS)
+            await eventually(lambda: Happening.FAILED in happened(events, Service.REDIS))
+            thief.close()
+            await services.until_ready(Service.REDIS)
+            after = services.redis
+    assert before is not None
+    assert after is not None
+    assert after.url == before.url
+    told = next(event.text for event in events if event.happening is Happening.FAILED)
+    assert "tries again in 0.2 s" in told
+    assert "already in use" in told
+
+
+async def test_c67_a_killed_store_comes_back_with_all_that_it_acknowledged(options: EmbeddedOptions) -> None:
     async with embedded_services(options) as services:
-        acknowledged = await on_store(services, bulk_writes)
         before = services.store
-        services.kill(Service.STORE)
-        await eventually(lambda: not is_running(before.pid))
+        acknowledged = await on_store(services, lambda client: bulk_writes_until_killed(client, services))
         await services.until_ready(Service.STORE)
         assert services.store.url == before.url
         assert services.store.pid != before.pid
         assert await on_store(services, lambda client: client.kept.things.count_documents({})) == acknowledged
 
 
-async def bulk_writes(client: Any) -> int:
-    """The store's own road: the bulkWrite command, many a time, up to the moment of the kill."""
+async def bulk_writes_until_killed(client: Any, services: EmbeddedServices) -> int:
+    """The store's own road, the bulkWrite command; the kill comes right after the last acknowledgement."""
     namespaces = [{"ns": "kept.things"}]
     concern = {"w": "majority", "j": True}
     count = 0
-    for batch in range(30):
+    for batch in range(40):
         inserts = [{"insert": 0, "document": {"_id": batch * 5 + one}} for one in range(5)]
         reply = await client.admin.command(
             {"bulkWrite": 1, "ops": inserts, "nsInfo": namespaces, "ordered": False, "writeConcern": concern}
         )
         count += reply["nInserted"]
+    services.kill(Service.STORE)
     return count
 
 

@@ -90,7 +90,8 @@ def start(**fields: Any) -> Start:
     """A start command; `input` may be a plain value."""
     given = fields.pop("input", None)
     content = given if given is None or isinstance(given, Payload) else payload(given)
-    made = Start(KEY, f"{next(_count):024x}", TRACE, content, payload_digest("input", content))
+    digest = payload_digest("input", content)
+    made = Start(KEY, f"{next(_count):024x}", TRACE, wake_secret="f" * 32, input=content, input_digest=digest)
     return replace(made, **fields)
 
 
@@ -156,9 +157,8 @@ class Run:
         """All steps' states by name."""
         return {step.name: self.state(step.name).name for step in self.definition.steps}
 
-    @property
     def is_(self) -> WorkflowState:
-        """The workflow's state."""
+        """The workflow's state. A method, so that mypy does not believe that it stays what an assertion found."""
         return self.workflow.state
 
     def claim(self, name: str) -> Claim:

@@ -3,6 +3,7 @@
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.seal import queue_id
+from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import CLAIMED, ENDED, STEP_ENDS, Step, StepState, Workflow, WorkflowState
 
 S, W = StepState, WorkflowState
@@ -51,12 +52,22 @@ def check_instance(definition: Definition, workflow: Workflow) -> None:
     assert workflow.remaining == len(open_steps)
     nonces = [step.claim.nonce for step in workflow.steps.values() if step.claim is not None]
     assert len(set(nonces)) == len(nonces), "one token for two steps"
+    assert workflow.inline_bytes == _inline_bytes(workflow), "payload bytes are counted wrongly"
     _check_blocked(definition, workflow)
     if workflow.state in ENDED:
         _check_ended(definition, workflow)
     else:
         assert has_waker(workflow), f"nobody will ever look at this {workflow.state.name} workflow again"
         _check_derived(definition, workflow)
+
+
+def _inline_bytes(workflow: Workflow) -> int:
+    payloads: list[Payload | None] = [workflow.input, *(signal.payload for signal in workflow.inbox)]
+    for step in workflow.steps.values():
+        payloads += [step.output, step.checkpoint, *(wake.payload for wake in step.wakes)]
+        payloads += [error.failure.details for error in step.errors]
+        payloads += [step.failure.details] if step.failure is not None else []
+    return sum(payload.inline_size for payload in payloads if payload is not None)
 
 
 def state_of(workflow: Workflow, name: str) -> StepState:

@@ -1,4 +1,4 @@
-"""Commits on each road, forced: what MongoDB 6 and 7, MongoDB 8 and SecantusDB would get."""
+"""Commits on each road, forced: what MongoDB 8, and what MongoDB 6 and 7 would get."""
 
 from collections.abc import AsyncIterator
 
@@ -21,11 +21,4 @@ class TestInsertAndUpdate(WorkflowsContract):
     @pytest.fixture
     async def store(self, open_store: OpenStore) -> AsyncIterator[Store]:
         async with open_store("motor", Road.INSERT_AND_UPDATE) as store:
-            yield store
-
-
-class TestInsertAndBulkWrite(WorkflowsContract):
-    @pytest.fixture
-    async def store(self, open_store: OpenStore) -> AsyncIterator[Store]:
-        async with open_store("motor", Road.INSERT_AND_BULK_WRITE) as store:
             yield store

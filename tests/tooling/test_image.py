@@ -92,17 +92,22 @@ def test_there_is_no_installer_and_no_compiler_inside(image: Path) -> None:
     assert shutil.which("gcc", path=str(image / "usr/bin")) is None
 
 
-def test_serves_and_is_healthy_and_ends_on_sigterm(image: Path, store_process: RunningServer, redis_process: RunningServer) -> None:
+def test_serves_and_is_healthy_and_ends_on_sigterm(
+    image: Path, store_process: RunningServer, redis_process: RunningServer, database_name: str
+) -> None:
     port = free_port()
     settings = BARE | {
-        "PERDURE_MONGO_URL": store_process.url,
-        "PERDURE_REDIS_URL": redis_process.url,
-        "PERDURE_LISTEN": f"127.0.0.1:{port}",
+        "PERDURE_SERVER_MONGO_URL": store_process.url,
+        "PERDURE_SERVER_DATABASE": database_name,
+        "PERDURE_SERVER_REDIS_URL": redis_process.url,
+        "PERDURE_SERVER_PORT": str(port),
     }
     command = inside(image, SERVER_PYTHON, "-m", "perdure_server", "serve")
-    server = ServerProcess(lambda _: command, "serving", image / "tmp", port, settings=settings)
+    server = ServerProcess(lambda _: command, "serving on", image / "tmp", port, settings=settings)
     server.start()
     try:
-        run(*inside(image, SERVER_PYTHON, "-m", "perdure_server", "health"))
+        health = inside(image, SERVER_PYTHON, "-m", "perdure_server", "health", "--port", str(port))
+        run(*health)
     finally:
         server.stop()
+    assert subprocess.run(health, env=BARE, capture_output=True, check=False).returncode != 0

@@ -78,6 +78,11 @@ def test_number_with_a_unit_has_a_home(line: str) -> None:
     assert rules(line + "\n", "tests/rpc/test_start.py") == set()
 
 
+def test_converting_a_variable_is_no_number_of_its_own() -> None:
+    assert rules("lease_ms = lease_seconds * 1000\n") == set()
+    assert rules("lease_ms = 30 * limits.SECOND\n") == {"number"}
+
+
 def test_kernel_never_waits() -> None:
     assert rules("async def f(): ...\n", "server/perdure_server/kernel/start.py") == {"pure-kernel"}
 

@@ -1,1 +1,93 @@
-"""Perdure: durable workflows."""
+"""Perdure: durable workflows. Start at `Definition`, `Client` and `Context`."""
+
+from perdure.client import Client, StartSignal
+from perdure.context import Context
+from perdure.definition import Definition, WorkflowPolicy
+from perdure.definitions import RegisteredDefinition
+from perdure.errors import (
+    AccessDenied,
+    AlreadyExists,
+    CallTimeout,
+    ClaimLost,
+    Conflict,
+    DefinitionRejected,
+    InvalidRequest,
+    NotAllowed,
+    NotFound,
+    NotImplementedYet,
+    Overloaded,
+    PayloadRejected,
+    PerdureError,
+    ServerFault,
+    Unavailable,
+    Violation,
+    WorkflowCancelled,
+    WorkflowFailed,
+    WorkflowNotCompleted,
+    WorkflowTerminated,
+)
+from perdure.events import Change, End, Event, Frame, FramesReset, Gap, Snapshot
+from perdure.failure import Failure
+from perdure.payloads import Payload
+from perdure.reasons import ErrorReason
+from perdure.retry import Retry
+from perdure.run import Run, Signalled
+from perdure.steps import Step, StepPolicy, WaitStep
+from perdure.view import StepState, StepView, Workflow, WorkflowRef, WorkflowState
+from perdure.waits import Condition, Wait, Wake, Woken
+from perdure.worker.worker import Worker
+
+__all__ = [
+    "AccessDenied",
+    "AlreadyExists",
+    "CallTimeout",
+    "Change",
+    "ClaimLost",
+    "Client",
+    "Condition",
+    "Conflict",
+    "Context",
+    "Definition",
+    "DefinitionRejected",
+    "End",
+    "ErrorReason",
+    "Event",
+    "Failure",
+    "Frame",
+    "FramesReset",
+    "Gap",
+    "InvalidRequest",
+    "NotAllowed",
+    "NotFound",
+    "NotImplementedYet",
+    "Overloaded",
+    "Payload",
+    "PayloadRejected",
+    "PerdureError",
+    "RegisteredDefinition",
+    "Retry",
+    "Run",
+    "ServerFault",
+    "Signalled",
+    "Snapshot",
+    "StartSignal",
+    "Step",
+    "StepPolicy",
+    "StepState",
+    "StepView",
+    "Unavailable",
+    "Violation",
+    "Wait",
+    "WaitStep",
+    "Wake",
+    "Woken",
+    "Worker",
+    "Workflow",
+    "WorkflowCancelled",
+    "WorkflowFailed",
+    "WorkflowNotCompleted",
+    "WorkflowPolicy",
+    "WorkflowRef",
+    "WorkflowState",
+    "WorkflowTerminated",
+]

@@ -97,10 +97,10 @@ class OldWay:
         raise ProcessError("the workers of the old way did not come up; their logs are in " + str(self._directory))
 
     def _under_kills(self, waves: Sequence[Wave], backend: Process, workers: Sequence[Process]) -> None:
-        """A worker in the middle of `vectorise`, the backend while documents arrive, and, once the worker's job runs again, the queue."""
+        """A worker in the middle of `summarise`, the backend while documents arrive, and, once the worker's job runs again, the queue."""
         first, second, third = waves
         with _HandingIn(self._port, first):
-            cut = kills.in_the_middle(self._log, first, "vectorise")
+            cut = kills.in_the_middle(self._log, first, "summarise")
             self._kill(next(worker for worker in workers if worker.pid == cut.pid), cut)
         with _HandingIn(self._port, second):
             self._kill(backend, kills.in_the_middle(self._log, second, "clean"))

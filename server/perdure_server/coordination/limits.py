@@ -25,7 +25,7 @@ FRAMES_TOTAL: Final = 256 * 1024 * 1024  # all runs together, in-process only: t
 
 # Redis.
 TIMEOUT: Final = 1_000  # of a connect, and of a batch from its sending to its last reply
-BATCH_COMMANDS: Final = 100
+BATCH_COMMANDS: Final = 500
 BATCH_SIZE: Final = 4 * 1024 * 1024
 REQUESTS_WAITING: Final = 10_000  # calls that wait for the sender; above it they are refused at once
 IDLE_PING: Final = 5_000  # a connection without traffic is asked this often whether it lives

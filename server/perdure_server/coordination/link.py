@@ -46,9 +46,12 @@ class Link:
     async def stop(self) -> None:
         """Ends it; returns when it has ended. It cannot be started again."""
         self._stopping.set()
-        if self._task is not None:
+        while self._task is not None and not self._task.done():
+            # More than once: before Python 3.12 asyncio.wait_for, inside redis-py's connect, may swallow a cancellation.
             self._task.cancel()
-            await asyncio.wait([self._task])
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(BACKOFF_MIN / 1_000):
+                    await asyncio.wait([self._task])
         self.health = "closed"
 
     def up(self) -> None:

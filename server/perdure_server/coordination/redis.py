@@ -4,6 +4,7 @@ Three connections per server process: commands (batched), the blocked pop, the s
 cannot block over several queues: there takers poll, every 100-300 ms, and at once when this process offers something.
 """
 
+import asyncio
 from collections.abc import Mapping
 
 from perdure_server.coordination.blocked import BlockedPop
@@ -36,10 +37,10 @@ class RedisCoordination(RedisReadyQueues, RedisTimers, RedisWakeUps, RedisFrames
 
     async def open(self) -> None:
         """See the port. Returns when the first try to connect has ended, after about `timeout` ms at the latest."""
-        await self._commands.link.start(self._timeout)
+        links = [self._commands.link, self._subscription_link]
         if self._endpoint.mode != "cluster":
-            await self._blocked.link.start(self._timeout)
-        await self._subscription_link.start(self._timeout)
+            links.append(self._blocked.link)
+        await asyncio.gather(*(link.start(self._timeout) for link in links))
 
     async def close(self) -> None:
         """See the port."""

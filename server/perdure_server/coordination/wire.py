@@ -16,8 +16,8 @@ from perdure_server.coordination.scripts import Command
 # What Redis answers: bytes, int, None, a list of these, or an error in their place. Only the sender of a command knows which.
 Reply = Any
 
-# Everything that means "not reached, or not in time, or it refuses".
-UNREACHABLE = (RedisError, OSError, TimeoutError)
+# Everything that means "not reached, or not in time, or it refuses". RuntimeError: uvloop's word for a connection that is closed.
+UNREACHABLE = (RedisError, OSError, TimeoutError, RuntimeError)
 
 
 def _pack(command: Command) -> bytes:

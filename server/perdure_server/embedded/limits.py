@@ -42,4 +42,6 @@ SECANTUS_OPLOG_SECONDS: Final = 300
 """Perdure reads no change streams, so the oplog is only disk."""
 SECANTUS_RS_PRUNE_SECONDS: Final = 60
 """Only its heartbeat prunes the Rust server's oplog."""
+SECANTUS_RS_LOG_FILE: Final = "32MB"
+"""Allocated in full, so it is the size of an empty store; 128 MB if not told."""
 REDIS_MEMORY: Final = "256mb"

@@ -46,6 +46,7 @@ class SupervisedChild:
         self._ready = asyncio.Event()
         self._stopping = asyncio.Event()
         self._restart_wanted = False
+        self._pause_seconds = limits.RESTART_FIRST_SECONDS
         self._spawning = asyncio.Lock()
 
     @property
@@ -74,7 +75,6 @@ class SupervisedChild:
 
     async def supervise(self) -> None:
         """Starts it again whenever it ends, until `stop`. Never raises for what a child does."""
-        pause = limits.RESTART_FIRST_SECONDS
         while True:
             began = time.monotonic()
             await self._until_ended()
@@ -82,14 +82,14 @@ class SupervisedChild:
             if self._stopping.is_set():
                 return
             if time.monotonic() - began >= limits.STEADY_SECONDS:
-                pause = limits.RESTART_FIRST_SECONDS
+                self._pause_seconds = limits.RESTART_FIRST_SECONDS
             if self._restart_wanted:
                 self._restart_wanted = False
             else:
-                self._tell(Happening.ENDED, f"{self._epitaph()}; starts again on port {self.launch.port} in {pause:.1f} s")
-                await self._pause(pause)
-                pause = min(pause * 2, limits.RESTART_CAP_SECONDS)
-            await self._start_again()
+                self._tell(Happening.ENDED, f"{self._epitaph()}; starts again on port {self.launch.port} in {self._pause_seconds:.1f} s")
+                await self._pause()
+            while not (self._stopping.is_set() or await self._started_again()):
+                await self._pause()
 
     async def stop(self) -> None:
         """SIGTERM, then SIGKILL once `stop_seconds` are over; returns when it is gone. May be called again, and before `start`."""
@@ -162,14 +162,14 @@ class SupervisedChild:
         ending = f"is not ready in {self.launch.start_seconds:.0f} s ({reason})" if process.returncode is None else _how(process.returncode)
         raise ChildDidNotStartError(f"{self._name(process)} {ending}; the end of {self._log.path}:\n{self._log.tail()}")
 
-    async def _start_again(self) -> None:
-        if self._stopping.is_set():
-            return
+    async def _started_again(self) -> bool:
         try:
             await self.start()
         except ChildDidNotStartError as error:
             if not self._stopping.is_set():
-                self._tell(Happening.FAILED, str(error))
+                self._tell(Happening.FAILED, f"tries again in {self._pause_seconds:.1f} s: {error}")
+            return False
+        return True
 
     async def _until_ended(self) -> None:
         assert self._process is not None
@@ -187,9 +187,11 @@ class SupervisedChild:
             # SecantusDB's stop waits 2 s for a thread that sits in accept(); a connection lets it see that it shall end.
             await _knock(self.launch.port)
 
-    async def _pause(self, seconds: float) -> None:
+    async def _pause(self) -> None:
+        pause = self._pause_seconds
+        self._pause_seconds = min(pause * 2, limits.RESTART_CAP_SECONDS)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), seconds)
+            await asyncio.wait_for(self._stopping.wait(), pause)
 
     def _tell(self, happening: Happening, text: str) -> None:
         self._report(EmbeddedEvent(self.launch.service, happening, self.pid, text))

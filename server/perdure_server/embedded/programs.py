@@ -124,7 +124,7 @@ def _secantus_arguments(kind: StoreKind, command: tuple[str, ...]) -> Callable[[
             str(limits.SECANTUS_OPLOG_SECONDS),
         )
         if kind is StoreKind.SECANTUS_RS:
-            oplog += ("--noop-heartbeat-seconds", str(limits.SECANTUS_RS_PRUNE_SECONDS))
+            oplog += ("--noop-heartbeat-seconds", str(limits.SECANTUS_RS_PRUNE_SECONDS), "--log-file-max", limits.SECANTUS_RS_LOG_FILE)
         return (*command, *address, *durable, *oplog, "--cache-size", limits.SECANTUS_CACHE, "--log-level", "WARNING")
 
     return arguments

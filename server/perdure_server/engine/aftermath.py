@@ -1,15 +1,15 @@
 """What follows a stored change: claims are delivered, ready steps offered, losers and watchers told, spans exported."""
 
+import logging
 from collections.abc import Sequence
 
 from perdure_server.engine.claimtable import ClaimTable
-from perdure_server.engine.desk import Pool
 from perdure_server.engine.dispatch import Dispatch
 from perdure_server.engine.grants import build_claim, has_refs, resolve_claim
 from perdure_server.engine.hub import Hub
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.sweep import Sweep
-from perdure_server.engine.turn import Turn
+from perdure_server.engine.turn import Grant, Turn
 from perdure_server.engine.values import CancelOut, GrantedClaim
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.effects import (
@@ -22,14 +22,18 @@ from perdure_server.kernel.effects import (
     WorkflowEnded,
     WorkflowStarted,
 )
-from perdure_server.kernel.workflow import StepState, Workflow
+from perdure_server.kernel.workflow import Workflow
+from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.ports.telemetry import AttemptSpan, WorkflowSpan
+
+logger = logging.getLogger(__name__)
 
 
 class Aftermath:
     """Performs effects. None of them decides anything; all may be lost."""
 
     def __init__(self, parts: Parts, dispatch: Dispatch, hub: Hub, sweep: Sweep, claims: ClaimTable) -> None:
+        self._desk = dispatch.desk
         self._dispatch = dispatch
         self._hub = hub
         self._sweep = sweep
@@ -43,29 +47,32 @@ class Aftermath:
         """Called once after each stored change."""
         for turn in turns:
             for made in turn.grants:
-                if not made.returned:
-                    self._deliver(workflow, definition, made.step, made.slot.pool)
-            turn.grants.clear()
+                if not made.stands(workflow):
+                    self._desk.release(made.slot)  # taken away again by a later command of the same write
+                elif not made.returned:
+                    self.deliver(workflow, definition, made)
             for effect in turn.draft.effects:
                 self._perform(workflow, definition, effect)
         self._hub.changed(workflow)
 
-    def deliver(self, workflow: Workflow, definition: Definition, step: str, pool: Pool) -> None:
-        """Send the step's current claim to a pool."""
-        self._deliver(workflow, definition, step, pool)
-
-    def _deliver(self, workflow: Workflow, definition: Definition, step: str, pool: Pool) -> None:
-        claimed = workflow.steps.get(step)
-        if claimed is None or claimed.claim is None or claimed.state not in (StepState.RUNNING, StepState.CANCELLING):
-            return
-        claim = build_claim(definition, workflow, step, pool, self._clock.now())
+    def deliver(self, workflow: Workflow, definition: Definition, made: Grant) -> None:
+        """Send a claim that the instance has to the pool whose slot it took."""
+        claim = build_claim(definition, workflow, made.step, made.slot.pool, self._clock.now())
         if has_refs(claim):
-            self._supervisor.run(self._deliver_resolved(claim, pool), "deliver")
+            self._supervisor.run(self._deliver_resolved(workflow.workflow_id, claim, made), "deliver")
         else:
-            pool.deliver([claim])
+            made.slot.pool.deliver([claim])
 
-    async def _deliver_resolved(self, claim: GrantedClaim, pool: Pool) -> None:
-        pool.deliver([await resolve_claim(self._payloads, claim)])
+    async def _deliver_resolved(self, workflow_id: bytes, claim: GrantedClaim, made: Grant) -> None:
+        try:
+            claim = await resolve_claim(self._payloads, claim)
+        except StoreUnavailable:
+            logger.warning("a claim goes out with refs: its payloads cannot be read now")
+        known = self._hub.known(workflow_id)
+        if known is not None and not made.stands(known):
+            self._desk.release(made.slot)  # taken away while its payloads were read
+        else:
+            made.slot.pool.deliver([claim])
 
     def _perform(self, workflow: Workflow, definition: Definition, effect: Effect) -> None:
         match effect:

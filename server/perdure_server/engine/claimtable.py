@@ -24,6 +24,7 @@ class LocalClaim:
         "missed",
         "must_hold",
         "nonce",
+        "offered",
         "pool",
         "run_id",
         "settling",
@@ -46,13 +47,29 @@ class LocalClaim:
         self.claim_no = claim.claim_no
         self.granted = now
         self.alive_at = now
-        self.must_hold = claim.begin_after_renewed
+        self.must_hold = claim.begin_after_renewed  # its activity waits for a stored renewal
         self.silence_timeout = claim.plan.silence_timeout
-        self.acknowledged = False
-        self.held = False
+        self.acknowledged = pool.acknowledged
+        self.held = False  # its acknowledgement is stored
         self.cancelled = False
-        self.settling = False  # its result is being applied: no renewal is expected to name it
+        self.settling = 0  # results of it that are being applied: meanwhile no renewal is expected to name it
+        self.offered = False  # its slot is credited to the pool again
         self.missed = 0
+
+    def begin_settling(self, want_next: bool) -> None:
+        """A result came. Its slot is offered to what this very result unlocks, before anybody else is told of it; once per claim."""
+        self.settling += 1
+        self.acknowledged = True
+        if want_next and not self.offered and not self.pool.closed:
+            self.offered = True
+            self.pool.credit += 1
+
+    def end_settling(self, stays: bool) -> None:
+        """The result is answered. `stays`: it was not taken, so the claim still fills its slot."""
+        self.settling -= 1
+        if stays and self.offered and self.pool.credit > 0:
+            self.offered = False
+            self.pool.credit -= 1
 
 
 class ClaimTable:
@@ -61,11 +78,14 @@ class ClaimTable:
     def __init__(self) -> None:
         self._by_nonce: dict[str, LocalClaim] = {}
         self._by_workflow: dict[bytes, set[str]] = {}
+        self._by_stream: dict[WorkerStream, set[str]] = {}
 
     def add(self, claim: LocalClaim) -> None:
         """Note a claim; the same again replaces it."""
+        self.remove(claim.nonce)
         self._by_nonce[claim.nonce] = claim
         self._by_workflow.setdefault(claim.workflow_id, set()).add(claim.nonce)
+        self._by_stream.setdefault(claim.stream, set()).add(claim.nonce)
 
     def get(self, nonce: str) -> LocalClaim | None:
         """The claim, if a stream of this server holds it."""
@@ -79,6 +99,10 @@ class ClaimTable:
             nonces.discard(nonce)
             if not nonces:
                 del self._by_workflow[claim.workflow_id]
+            nonces = self._by_stream[claim.stream]
+            nonces.discard(nonce)
+            if not nonces:
+                del self._by_stream[claim.stream]
         return claim
 
     def of_workflow(self, workflow_id: bytes) -> list[LocalClaim]:
@@ -87,7 +111,7 @@ class ClaimTable:
 
     def of_stream(self, stream: "WorkerStream") -> list[LocalClaim]:
         """The claims of one stream."""
-        return [claim for claim in self._by_nonce.values() if claim.stream is stream]
+        return [self._by_nonce[nonce] for nonce in self._by_stream.get(stream, ())]
 
     def workflows(self) -> list[bytes]:
         """The workflows with claims here."""

@@ -10,11 +10,29 @@ _UNCERTAIN = 1_000
 _LONGEST_SLEEP = 60_000
 
 
+async def happened(event: asyncio.Event, within: int) -> bool:
+    """Whether the event is set within so many ms; returns as soon as it is."""
+    if event.is_set():
+        return True
+    try:
+        async with asyncio.timeout(within / 1000):
+            await event.wait()
+    except TimeoutError:
+        return event.is_set()
+    return True
+
+
+def monotonic() -> int:
+    """This machine's monotonic clock in ms."""
+    return time.monotonic_ns() // 1_000_000
+
+
 class StoreClock:
     """The production Clock. `measure` takes one sample; the one with the shortest round trip of the last few counts."""
 
-    def __init__(self, measure: Callable[[], Awaitable[tuple[int, int]]]) -> None:
+    def __init__(self, measure: Callable[[], Awaitable[tuple[int, int]]], monotonic: Callable[[], int] = monotonic) -> None:
         self._measure = measure
+        self._monotonic = monotonic  # ms
         self._samples: deque[tuple[int, int]] = deque(maxlen=_SAMPLES)  # (round trip, offset)
         self._offset = time.time_ns() // 1_000_000 - self._monotonic()
         self._last = 0
@@ -57,7 +75,3 @@ class StoreClock:
         """Wait until store time is `time`; long waits are cut, so that a corrected clock counts (and none exceeds 24 days, case C14)."""
         while (left := time - self.now()) > 0:
             await self.sleep(min(left, _LONGEST_SLEEP))
-
-    @staticmethod
-    def _monotonic() -> int:
-        return time.monotonic_ns() // 1_000_000

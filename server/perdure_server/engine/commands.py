@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from perdure_server.engine.desk import Pool, Slot
-from perdure_server.engine.turn import Turn
+from perdure_server.engine.turn import Grant, Turn
 from perdure_server.engine.values import Ref
 from perdure_server.kernel.cancel import cancel
 from perdure_server.kernel.claims import acknowledge, checkpoint, grant, lose, lose_session, silence, undelivered
@@ -17,6 +17,7 @@ from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.signals import receive
 from perdure_server.kernel.start import Start, blank, meet, populate
 from perdure_server.kernel.timing import fire_due
+from perdure_server.kernel.tokens import Address, verify_wake_token
 from perdure_server.kernel.values import Failure, Payload
 from perdure_server.kernel.workflow import Signal, StepState, Workflow
 
@@ -122,6 +123,7 @@ class GrantCommand(_Plain):
         if self._step not in draft.definition.by_name:
             raise Rejection(Reason.STEP_STATE_INVALID, "There is no such step.", step=self._step)
         grant(draft, self._step, self._slot.ticket)
+        turn.grants.append(Grant(self._step, self._slot))
         if draft.workflow.eager_row:
             draft.set(eager_row=0)
 
@@ -129,17 +131,14 @@ class GrantCommand(_Plain):
 class SignalCommand(_Plain):
     """Deliver a signal. Answers (duplicate, consumed)."""
 
-    def __init__(self, signal: Signal, ref: Ref | None, run_id: str) -> None:
+    def __init__(self, signal: Signal, target: Ref | Address) -> None:
         self._signal = signal
-        self._ref = ref
-        self._run_id = run_id
+        self._target = target
 
     def apply(self, turn: Turn) -> tuple[bool, bool]:
         """Store it once."""
         draft = turn.draft
-        require_ref(draft.workflow, self._ref)
-        if self._run_id and draft.workflow.run_id != self._run_id:
-            raise Rejection(Reason.FENCED, "The wake token belongs to another round.", fence=str(draft.workflow.fence))
+        _require_target(draft.workflow, self._target)
         stored = receive(draft, self._signal)
         turn.grant_ready(None, returned=False)
         inbox = draft.get("inbox", draft.workflow.inbox)
@@ -182,11 +181,13 @@ class CheckpointCommand(_Plain):
         self._value = value
 
     def apply(self, turn: Turn) -> bool:
-        """Store it, if it is newer than what is stored."""
-        run_id, step, nonce = self._claim
+        """Store it, if it is newer than what is stored; number 0 is after all before it."""
+        run_id, name, nonce = self._claim
         require_run(turn.draft, run_id)
-        checkpoint(turn.draft, step, nonce, self._checkpoint_no, self._value)
-        return turn.draft.step(step).state is StepState.CANCELLING
+        step = turn.draft.step(name)
+        before = step.checkpoint_no if step.checkpoint_claim_no == step.claim_no else 0
+        checkpoint(turn.draft, name, nonce, self._checkpoint_no or before + 1, self._value)
+        return turn.draft.step(name).state is StepState.CANCELLING
 
 
 class InspectCommand(_Plain):
@@ -235,6 +236,15 @@ class SessionLostCommand(_Plain):
         """Apply it; a repeat changes nothing."""
         lose_session(turn.draft, self._session_id, self._held)
         turn.grant_ready(None, returned=False)
+
+
+def _require_target(workflow: Workflow, target: Ref | Address) -> None:
+    if isinstance(target, Ref):
+        require_ref(workflow, target)
+    elif workflow.run_id != target.run_id:
+        raise Rejection(Reason.FENCED, "The wake token belongs to another round.", fence=str(workflow.fence))
+    else:
+        verify_wake_token(target, workflow.wake_secret)
 
 
 def require_ref(workflow: Workflow, ref: Ref | None) -> None:

@@ -51,7 +51,10 @@ class Desk:
         self._entropy = entropy
         self._by_queue: dict[str, list[Pool]] = {}
         self._backlog: dict[str, tuple[int, int]] = {}  # queue -> (view taken at, items)
-        self.changed = asyncio.Event()  # set when credit or subscriptions were added
+        self._fresh: dict[Pool, None] = {}  # pools whose queues were not looked at since they got slots
+        self._idle: list[str] | None = None
+        self.changed = asyncio.Event()  # set when there are fresh pools
+        self.free = asyncio.Event()  # set when there are idle queues, perhaps
         self.closed = False
 
     def subscribe(self, pool: Pool, queues: Iterable[str]) -> None:
@@ -60,7 +63,7 @@ class Desk:
         pool.queues = frozenset(queues)
         for queue in pool.queues:
             self._by_queue.setdefault(queue, []).append(pool)
-        self.changed.set()
+        self.look(pool)
 
     def unsubscribe(self, pool: Pool) -> None:
         """Take a pool out of all queues."""
@@ -69,24 +72,47 @@ class Desk:
             pools.remove(pool)
             if not pools:
                 del self._by_queue[queue]
+                self._backlog.pop(queue, None)
         pool.queues = frozenset()
+        self._fresh.pop(pool, None)
+        self._idle = None
 
     def add_credit(self, pool: Pool, count: int) -> None:
         """Slots became free."""
         pool.credit += count
-        self.changed.set()
+        self.look(pool)
+
+    def look(self, pool: Pool) -> None:
+        """Something may wait for this pool's slots."""
+        if pool.credit > 0 and pool.queues:
+            self._fresh[pool] = None
+            self._idle = None
+            self.changed.set()
+            self.free.set()
+
+    def fresh(self) -> list[Pool]:
+        """The pools to look at, once."""
+        found = [] if self.closed else [pool for pool in self._fresh if _is_open(pool)]
+        self._fresh.clear()
+        self.changed.clear()
+        return found
 
     def reserve(self, queue: str, prefer: Pool | None = None) -> Slot | None:
-        """Take a free slot for an item of this queue; the fullest pool first, so that workers share."""
+        """Take a free slot for an item of this queue; the fullest pool first, so that workers share.
+
+        A session whose lease is over as far as this server knows gets nothing (case C57).
+        """
         if self.closed:
             return None
-        if prefer is not None and prefer.credit > 0 and queue in prefer.queues and not prefer.closed:
+        if prefer is not None and queue in prefer.queues and not prefer.closed and _is_open(prefer):
             return self._take(prefer)
         pools = self._by_queue.get(queue)
         if not pools:
             return None
-        pool = max(pools, key=lambda pool: pool.credit)
-        return self._take(pool) if pool.credit > 0 else None
+        pool = max(pools, key=_credit)
+        if pool.credit > 0 and not _is_open(pool):
+            pool = max((pool for pool in pools if _is_open(pool)), key=_credit, default=pool)
+        return self._take(pool) if _is_open(pool) else None
 
     def reserve_eager(self, queue: str, prefer: Pool | None) -> Slot | None:
         """Take a free slot for a step that becomes ready in this very write, unless something is known to come before it."""
@@ -103,16 +129,19 @@ class Desk:
         """The claim was not written after all."""
         slot.pool.credit += 1
         slot.pool.released()
-        self.changed.set()
+        self.look(slot.pool)
 
-    def idle_queues(self) -> dict[str, int]:
-        """Queues with free slots, and how many in all."""
-        found: dict[str, int] = {}
-        for queue, pools in self._by_queue.items():
-            credit = sum(pool.credit for pool in pools)
-            if credit > 0:
-                found[queue] = credit
-        return found
+    def idle_queues(self) -> list[str]:
+        """Queues with free slots."""
+        if self.closed:
+            return []
+        if self._idle is None:
+            self._idle = [queue for queue, pools in self._by_queue.items() if any(_is_open(pool) for pool in pools)]
+        return self._idle
+
+    def doubt(self) -> None:
+        """A queue that counted as idle has no slot: count again."""
+        self._idle = None
 
     def busy_queues(self) -> list[str]:
         """Queues that this server serves and has no free slot for."""
@@ -122,13 +151,17 @@ class Desk:
         """Every queue that this server serves."""
         return list(self._by_queue)
 
-    def free_slots(self) -> int:
-        """Free slots of all pools."""
-        return sum(pool.credit for pool in {id(pool): pool for pools in self._by_queue.values() for pool in pools}.values())
+    def look_again(self, queue: str) -> None:
+        """More may wait in this queue."""
+        for pool in self._by_queue.get(queue, ()):
+            self.look(pool)
 
     def note_backlog(self, queue: str, items: int) -> None:
         """What coordination says of a queue now."""
-        self._backlog[queue] = (self._clock.now(), items)
+        if items and queue in self._by_queue:
+            self._backlog[queue] = (self._clock.now(), items)
+        else:
+            self._backlog.pop(queue, None)
 
     def ticket(self, session_id: str, connection_no: int, acknowledged: bool) -> Ticket:
         """A fresh claim identity."""
@@ -136,4 +169,14 @@ class Desk:
 
     def _take(self, pool: Pool) -> Slot:
         pool.credit -= 1
+        if pool.credit <= 0:
+            self._idle = None
         return Slot(pool, self.ticket(pool.session_id(), pool.connection_no, pool.acknowledged))
+
+
+def _credit(pool: Pool) -> int:
+    return pool.credit
+
+
+def _is_open(pool: Pool) -> bool:
+    return pool.credit > 0 and pool.lease_remaining() > 0

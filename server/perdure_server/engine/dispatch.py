@@ -1,21 +1,22 @@
 """Bringing READY steps to free slots: straight to a pool of this server, else through the ready queues; the sweep finds what gets lost."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
+from perdure_server.engine.clock import happened
 from perdure_server.engine.commands import GrantCommand
-from perdure_server.engine.desk import Desk, Slot
+from perdure_server.engine.desk import Desk, Pool, Slot
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
-from perdure_server.kernel.rejection import Rejection
 from perdure_server.kernel.seal import queue_id
 from perdure_server.kernel.workflow import StepState, Workflow
 from perdure_server.ports.coordination import ReadyItem
-from perdure_server.ports.errors import CoordinationUnavailable, StoreUnavailable
+from perdure_server.ports.errors import CoordinationUnavailable
 
 _TAKE_WAIT = 250
+_COME_ROUND = 5 * limits.SECOND
 _TAKE_LIMIT = 200
 _READY_LIMIT = 500
 _BUSY_SWEEP = 10 * limits.SECOND
@@ -25,7 +26,7 @@ class Dispatch:
     """Offers, takes and grants."""
 
     def __init__(self, parts: Parts, desk: Desk, mailboxes: Mailboxes) -> None:
-        self._desk = desk
+        self._desk = self.desk = desk
         self._mailboxes = mailboxes
         self._coordination = parts.coordination
         self._workflows = parts.store.workflows
@@ -33,7 +34,7 @@ class Dispatch:
         self._clock = parts.clock
         self._unannounced: list[ReadyItem] = []
         self._announcing = False
-        self._swept_busy = 0
+        self._swept_busy = parts.clock.now()
         self._granting: set[tuple[bytes, str]] = set()
         self.swept = 0
 
@@ -62,7 +63,7 @@ class Dispatch:
     async def _grant_prepared(self, workflow_id: bytes, name: str, slot: Slot, prepare: Callable[[str], Awaitable[None]]) -> None:
         try:
             await prepare(slot.ticket.session_id)
-        except StoreUnavailable:
+        except BaseException:
             self._granting.discard((workflow_id, name))
             self._desk.release(slot)
             raise
@@ -71,29 +72,33 @@ class Dispatch:
     def _submit(self, workflow_id: bytes, name: str, slot: Slot) -> None:
         def done(future: "asyncio.Future[tuple[None, Workflow]]") -> None:
             self._granting.discard((workflow_id, name))
-            if future.cancelled() or future.exception() is None:
-                return
-            self._desk.release(slot)
-            error = future.exception()
-            if not isinstance(error, Rejection | StoreUnavailable):
-                asyncio.get_running_loop().call_exception_handler({"message": "a grant failed", "exception": error})
+            if future.cancelled() or future.exception() is not None:
+                self._desk.release(slot)
 
         self._mailboxes.submit(workflow_id, GrantCommand(name, slot)).add_done_callback(done)
 
     async def take_step(self) -> None:
-        """One look at the ready queues for all free slots of this server."""
+        """Whenever slots came free: what waits in their queues."""
+        if not await happened(self._desk.changed, _COME_ROUND):
+            return
+        pools = self._desk.fresh()
+        try:
+            await asyncio.gather(*(self._take_for(pool) for pool in pools))
+        except CoordinationUnavailable:
+            for pool in pools:
+                self._desk.look(pool)
+            raise
+
+    async def await_step(self) -> None:
+        """Wait at the queues with idle slots for what others announce."""
         idle = self._desk.idle_queues()
         if not idle:
-            self._desk.changed.clear()
-            await self._desk.changed.wait()
+            self._desk.free.clear()
+            await happened(self._desk.free, _COME_ROUND)
             return
-        self._desk.changed.clear()
-        limit = min(self._desk.free_slots(), _TAKE_LIMIT)
-        self._place(await self._coordination.take(list(idle), limit, 0))
-        fresh = self._desk.idle_queues()
-        if not fresh or self._desk.changed.is_set():
-            return
-        self._place(await self._coordination.take(list(fresh), min(self._desk.free_slots(), _TAKE_LIMIT), _TAKE_WAIT))
+        for item in await self._coordination.take(idle, 1, _TAKE_WAIT):
+            self._place(item)
+            self._desk.look_again(item.queue)
 
     async def view_step(self) -> None:
         """Look how much waits in the queues that this server has no free slot for, so that eager dispatch jumps no queue."""
@@ -104,33 +109,44 @@ class Dispatch:
         await self._clock.sleep(limits.SECOND // 2)
 
     async def ready_step(self) -> None:
-        """The sweep's second question: what is READY in the store for the queues that I serve?"""
-        idle = list(self._desk.idle_queues())
+        """The sweep's second question: what is READY in the store for the queues that I serve? Needs no coordination for its own slots."""
+        wanted = frozenset(self._desk.idle_queues())
         now = self._clock.now()
         if now - self._swept_busy >= _BUSY_SWEEP:
             self._swept_busy = now
-            idle = self._desk.served_queues()
-        if not idle:
+            wanted = frozenset(self._desk.served_queues())
+        if not wanted:
             return
-        for found in await self._workflows.ready(idle, _READY_LIMIT):
+        for found in await self._workflows.ready(sorted(wanted), _READY_LIMIT):
             if now - found.since < limits.SECOND:
                 continue  # its announcement is on the way
-            for queue in found.queues:
+            for queue in wanted.intersection(found.queues):
                 name = queue.rpartition("/")[2]
-                if (found.workflow_id, name) in self._granting or queue not in idle:
-                    continue
-                self.swept += 1
-                self._announce(ReadyItem(queue, found.workflow_id, name, found.since))
+                if (found.workflow_id, name) not in self._granting:
+                    self.swept += 1
+                    self._place(ReadyItem(queue, found.workflow_id, name, found.since))
 
-    def _place(self, items: Sequence[ReadyItem]) -> None:
+    async def _take_for(self, pool: Pool) -> None:
+        limit = min(pool.credit, _TAKE_LIMIT)
+        if limit <= 0:
+            return
+        queues = list(pool.queues)
+        items = await self._coordination.take(queues, limit, 0)
+        if len(items) == limit:
+            self._desk.look(pool)  # there may be more
+        else:
+            for queue in queues:
+                self._desk.note_backlog(queue, 0)
         for item in items:
-            slot = self._desk.reserve(item.queue)
-            if slot is not None:
-                self.grant(item.workflow_id, item.step, slot)
-            else:
-                self._announce(item)  # somebody was quicker with the slot: back into its place
-        for queue in {item.queue for item in items}:
-            self._desk.note_backlog(queue, 0)
+            self._place(item)
+
+    def _place(self, item: ReadyItem) -> None:
+        slot = self._desk.reserve(item.queue)
+        if slot is not None:
+            self.grant(item.workflow_id, item.step, slot)
+            return
+        self._desk.doubt()
+        self._announce(item)  # somebody was quicker with the slot: back into its place
 
     def _announce(self, item: ReadyItem) -> None:
         self._unannounced.append(item)

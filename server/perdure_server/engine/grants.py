@@ -51,7 +51,7 @@ def build_claim(definition: Definition, workflow: Workflow, name: str, pool: Poo
         span_id=claim.span_id,
         labels=workflow.labels,
         idempotency_key=idempotency_key(workflow.run_id, name, step.generation),
-        wake_token=wake_token(workflow_id, workflow.run_id, name),
+        wake_token=wake_token((workflow_id, workflow.run_id, name), workflow.wake_secret),
         begin_after_renewed=plan.retry.max_attempts == 1 and not claim.acknowledged,
         cancel_requested=step.state is StepState.CANCELLING,
         last_failure=step.failure,

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
+from perdure_server.engine.clock import happened
 from perdure_server.engine.parts import Parts
 from perdure_server.kernel import limits
 from perdure_server.kernel.workflow import Workflow
@@ -14,17 +15,32 @@ FRAMES = "f"
 DEFINITIONS = "d"
 SERVER = "s"
 LOST_TRACK = "*"
+LISTEN_LOOP = "listen"
 _POLL_BATCH = 1_000
+_UNPUBLISHED = 100_000
 
 
 class Interest:
-    """One party's interest in one workflow: `news` is set when it may have changed; `workflow` is its newest state, if made here."""
+    """One party's interest in one workflow. `news` is set when there is something to take."""
 
     def __init__(self) -> None:
         self.news = asyncio.Event()
-        self.workflow: Workflow | None = None
         self.frames = True  # frames may have come
-        self.frames_only = True  # nothing else has
+        self._changed = False
+        self._workflow: Workflow | None = None
+
+    def changed(self, workflow: Workflow | None) -> None:
+        """It changed; `workflow` is its state after a write of this server, None = made elsewhere: to be read."""
+        self._changed = True
+        self._workflow = workflow
+        self.news.set()
+
+    def take(self) -> tuple[bool, Workflow | None]:
+        """(whether it changed since the last time, the newest state if it was made here). What comes from now on is news again."""
+        found = self._changed, self._workflow
+        self._changed, self._workflow = False, None
+        self.news.clear()
+        return found
 
 
 class Hub:
@@ -36,12 +52,14 @@ class Hub:
         self._supervisor = parts.supervisor
         self._clock = parts.clock
         self._interests: dict[bytes, set[Interest]] = {}
-        self._revisions: dict[bytes, tuple[str, int]] = {}
+        self._revisions: dict[bytes, tuple[str, int]] = {}  # of workflows that somebody here wants to know of: the newest that they know
         self._unpublished: list[WakeUp] = []
         self._publishing = False
+        self._poll_now = asyncio.Event()
         self.on_remote_change: Callable[[bytes], None] = lambda _: None
         self.on_definitions: Callable[[], None] = lambda: None
         self.on_server: Callable[[bytes], None] = lambda _: None
+        self.is_alone: Callable[[], bool] = lambda: False  # no other server was heard of for some seconds
         self.claimed: Callable[[], Iterable[bytes]] = tuple  # workflows with claims of this server's streams
         self.known: Callable[[bytes], Workflow | None] = lambda _: None
 
@@ -65,80 +83,94 @@ class Hub:
         """How many interests there are."""
         return sum(len(interests) for interests in self._interests.values())
 
+    def saw(self, workflow: Workflow) -> None:
+        """Somebody here has read this state."""
+        workflow_id = workflow.workflow_id
+        known = self._revisions.get(workflow_id)
+        if known is None or known[0] != workflow.run_id or known[1] < workflow.revision:
+            self._revisions[workflow_id] = (workflow.run_id, workflow.revision)
+
     def changed(self, workflow: Workflow) -> None:
-        """This server stored a change: tell those here at once, the other servers by a hint."""
+        """This server stored a change: tell those here at once, the other servers, if there are any, by a hint."""
         workflow_id = workflow.workflow_id
         interests = self._interests.get(workflow_id)
         if interests:
             self._revisions[workflow_id] = (workflow.run_id, workflow.revision)
             for interest in interests:
-                interest.workflow = workflow
-                interest.frames_only = False
-                interest.news.set()
-        self.publish(WakeUp(WORKFLOW, workflow_id, workflow.revision))
+                interest.changed(workflow)
+        if not self.is_alone():
+            self.publish(WakeUp(WORKFLOW, workflow_id, workflow.revision))
 
     def frames_came(self, workflow_id: bytes) -> None:
         """Frames were appended here."""
-        self._wake(workflow_id, frames=True)
-        self.publish(WakeUp(FRAMES, workflow_id))
+        self._wake_for_frames(workflow_id)
+        if not self.is_alone():
+            self.publish(WakeUp(FRAMES, workflow_id))
 
     def publish(self, wakeup: WakeUp) -> None:
-        """Tell the other servers, soon and in batches."""
-        self._unpublished.append(wakeup)
+        """Tell the other servers, soon and in batches. Too many at once are lost: they poll."""
+        if len(self._unpublished) < _UNPUBLISHED:
+            self._unpublished.append(wakeup)
         if not self._publishing:
             self._publishing = True
             self._supervisor.run(self._publish_all(), "publish")
 
     async def listen_step(self) -> None:
-        """Hear the other servers; returns when the subscription ends."""
+        """Hear the other servers; ends with the subscription, and is begun again."""
         async for wakeup in self._coordination.subscribe():
+            self._supervisor.beat(LISTEN_LOOP)
             self._hear(wakeup)
+        raise CoordinationUnavailable("the subscription has ended")
 
     async def poll_step(self) -> None:
         """Compare the revisions of all watched workflows, so that a lost last message costs time only."""
-        await self._clock.sleep(limits.REVISION_POLL_INTERVAL)
+        await happened(self._poll_now, limits.REVISION_POLL_INTERVAL)
+        self._poll_now.clear()
         ids = list({*self._interests, *self.claimed()})
         for start in range(0, len(ids), _POLL_BATCH):
             found = await self._workflows.revisions(ids[start : start + _POLL_BATCH])
             for workflow_id in ids[start : start + _POLL_BATCH]:
                 self._compare(workflow_id, found.get(workflow_id))
+        wanted = {*self._interests, *self.claimed()}
+        for workflow_id in self._revisions.keys() - wanted:
+            del self._revisions[workflow_id]
 
     def _compare(self, workflow_id: bytes, stored: tuple[str, int] | None) -> None:
         here = self.known(workflow_id)
-        seen = self._revisions.get(workflow_id) or ((here.run_id, here.revision) if here is not None else None)
-        if stored is not None and seen is not None and stored[0] == seen[0] and stored[1] <= seen[1]:
-            return
-        if stored is not None and workflow_id in self._interests:
+        known = self._revisions.get(workflow_id)
+        if here is not None and (known is None or (here.run_id == known[0] and here.revision > known[1])):
+            known = (here.run_id, here.revision)
+        if stored is not None:
+            if known is not None and stored[0] == known[0] and stored[1] <= known[1]:
+                return
             self._revisions[workflow_id] = stored
         self._stale(workflow_id)
 
     def _hear(self, wakeup: WakeUp) -> None:
         if wakeup.topic == WORKFLOW:
             here = self.known(wakeup.key)
-            if here is None or here.revision < wakeup.revision:
-                known = self._revisions.get(wakeup.key)
-                if known is None or known[1] < wakeup.revision:
-                    self._stale(wakeup.key)
+            known = self._revisions.get(wakeup.key)
+            if (here is None or here.revision < wakeup.revision) and (known is None or known[1] < wakeup.revision):
+                self._stale(wakeup.key)
         elif wakeup.topic == SERVER:
             self.on_server(wakeup.key)
         elif wakeup.topic == FRAMES:
-            self._wake(wakeup.key, frames=True)
+            self._wake_for_frames(wakeup.key)
         elif wakeup.topic == DEFINITIONS:
             self.on_definitions()
         elif wakeup.topic == LOST_TRACK:
             self.on_definitions()
-            for workflow_id in list(self._interests):
-                self._stale(workflow_id)
+            self._poll_now.set()
+            for workflow_id in self._interests:
+                self._wake_for_frames(workflow_id)
 
     def _stale(self, workflow_id: bytes) -> None:
         self.on_remote_change(workflow_id)
-        self._wake(workflow_id, frames=False)
-
-    def _wake(self, workflow_id: bytes, frames: bool) -> None:
         for interest in self._interests.get(workflow_id, ()):
-            if not frames:
-                interest.workflow = None
-                interest.frames_only = False
+            interest.changed(None)
+
+    def _wake_for_frames(self, workflow_id: bytes) -> None:
+        for interest in self._interests.get(workflow_id, ()):
             interest.frames = True
             interest.news.set()
 

@@ -1,18 +1,25 @@
 """Judging claims and sessions. A verdict is one conditional write on the session, then one on the workflow."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 
 from perdure_server.engine.claimtable import ClaimTable, LocalClaim
 from perdure_server.engine.commands import SessionLostCommand, VerdictCommand
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.kernel import limits
-from perdure_server.kernel.rejection import Rejection
+from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.tokens import Address
 from perdure_server.kernel.workflow import CLAIMED, Claim, Workflow
+from perdure_server.ports.errors import CorruptDocument, StoreError
 from perdure_server.ports.store import Session
 
 _SESSIONS = 100
 _CLAIMS = 500
+_BURY_ROUNDS = 20
+_CLAIMS_OF_SESSION = 20_000
+_AT_ONCE = 64
+_MISSED = 3 * limits.SECOND  # a pass that comes so much later than planned counts as an outage: of the store, or of this process
 
 
 class Judge:
@@ -25,13 +32,24 @@ class Judge:
         self._claims = claims
         self._clock = parts.clock
         self._settings = parts.settings
+        self._last_pass = 0
+        self._skipped = 0
+        self.reached_since: int | None = None
+        self.on_dead: Callable[[str], None] = lambda _: None  # told the id of a session that this server marked dead
 
-    async def verdict(self, kind: str, workflow_id: bytes, run_id: str, step: str, nonce: str) -> None:
-        """Store a verdict; a claim that is gone anyway is no error. Raises StoreUnavailable."""
+    def may_judge(self, lease: int) -> bool:
+        """Whether the store was reached without a break for one full lease (case C21): nobody is judged for the store's absence."""
+        return self.reached_since is not None and self._clock.now() - self.reached_since >= lease and self._clock.may_judge(lease)
+
+    async def verdict(self, kind: str, address: Address) -> bool:
+        """Store a verdict; False = the claim is gone anyway, which is no error. Raises StoreUnavailable."""
         try:
-            await self._mailboxes.submit(workflow_id, VerdictCommand(kind, run_id, step, nonce))
-        except Rejection:
-            return
+            await self._mailboxes.submit(address.workflow_id, VerdictCommand(kind, address.run_id, address.step, address.nonce))
+        except Rejection as error:
+            if error.reason is Reason.DEFINITION_NOT_FOUND:
+                raise
+            return False
+        return True
 
     async def acknowledgements(self, workflow: Workflow) -> None:
         """Judge every claim of the workflow that should have been acknowledged by now. Raises StoreUnavailable."""
@@ -40,46 +58,49 @@ class Judge:
             claim = step.claim
             if claim is None or step.state not in CLAIMED or claim.acknowledged or claim.granted + limits.ACKNOWLEDGE_WITHIN > now:
                 continue
-            kind = "acknowledged" if await self._is_acknowledged(claim) else "undelivered"
-            await self.verdict(kind, workflow.workflow_id, workflow.run_id, name, claim.nonce)
+            kind = await self._found_out(claim)
+            await self.verdict(kind, Address(workflow.workflow_id, workflow.run_id, name, claim.nonce))
 
     async def hold_step(self) -> None:
         """Write acknowledgements of claims that still run after 3 s into their sessions; fence activities that are silent too long."""
         await self._clock.sleep(limits.SECOND // 2)
         now = self._clock.now()
         to_hold: dict[str, list[LocalClaim]] = {}
+        silent: list[LocalClaim] = []
         for claim in self._claims:
-            if claim.acknowledged and not claim.held and not claim.settling and now - claim.granted >= limits.HOLD_AFTER:
+            if claim.settling:
+                continue
+            if claim.acknowledged and not claim.held and now - claim.granted >= limits.HOLD_AFTER:
                 to_hold.setdefault(claim.stream.session.session_id, []).append(claim)
-            if claim.silence_timeout is not None and not claim.settling and now - claim.alive_at >= claim.silence_timeout:
-                claim.alive_at = now
-                await self.verdict("silent", claim.workflow_id, claim.run_id, claim.step, claim.nonce)
-        for session_id, claims in to_hold.items():
-            held = set(await self._sessions.hold(session_id, [claim.nonce for claim in claims]))
-            for claim in claims:
-                claim.held = claim.nonce in held
+            if claim.silence_timeout is not None and now - claim.alive_at >= claim.silence_timeout:
+                silent.append(claim)
+        works = [claims[0].stream.hold(claims) for claims in to_hold.values()]
+        works += [self._fence_silent(claim) for claim in silent]
+        _raise_first(await asyncio.gather(*works, return_exceptions=True))
 
     async def expiry_step(self) -> None:
         """Mark sessions whose lease is over as dead, then take their claims away, then forget them."""
         await self._clock.sleep(self._settings.sweep_interval)
-        for session in await self._sessions.expired(self._clock.now() - limits.EXPIRY_MARGIN, _SESSIONS):
-            dead: Session | None = session
-            if session.alive:
-                if not self._clock.may_judge(session.lease):
-                    continue
-                dead = await self._sessions.mark_dead(session.session_id, session.lease_until)
-            if dead is not None:
-                await self.bury(dead)
+        try:
+            found = await self._sessions.expired(self._clock.now() - limits.EXPIRY_MARGIN, _SESSIONS + self._skipped)
+        except StoreError:
+            self.reached_since = None
+            raise
+        self._reached()
+        judged = [session for session in found if not session.alive or self.may_judge(session.lease)]
+        self._skipped = min(len(found) - len(judged), _CLAIMS_OF_SESSION)
+        _raise_first(await asyncio.gather(*(self._expire(session) for session in judged), return_exceptions=True))
 
     async def bury(self, session: Session) -> None:
         """Take away all claims of a dead session. Raises StoreUnavailable; done again by the next pass until none is left."""
         held = frozenset(session.held)
-        ids = await self._workflows.claimed_by([session.session_id], _CLAIMS)
-        if not ids:
-            await self._sessions.delete(session.session_id)
-            return
-        futures = [self._mailboxes.submit(workflow_id, SessionLostCommand(session.session_id, held)) for workflow_id in ids]
-        await asyncio.gather(*futures, return_exceptions=True)
+        for _ in range(_BURY_ROUNDS):
+            ids = await self._workflows.claimed_by([session.session_id], _CLAIMS)
+            if not ids:
+                await self._sessions.delete(session.session_id)
+                return
+            futures = [self._mailboxes.submit(workflow_id, SessionLostCommand(session.session_id, held)) for workflow_id in ids]
+            _raise_first(await asyncio.gather(*futures, return_exceptions=True))
 
     async def sort_out(self, session: Session, held_nonces: frozenset[str]) -> list[tuple[Workflow, str, Claim]]:
         """After a reconnect: which claims of the session go on with this connection.
@@ -87,29 +108,73 @@ class Judge:
         Those that the worker names are held; acknowledged ones that it does not name are lost; others of lower connections are
         given back. Raises StoreUnavailable.
         """
-        kept: list[tuple[Workflow, str, Claim]] = []
-        for workflow_id in await self._workflows.claimed_by([session.session_id], _CLAIMS):
-            workflow = await self._workflows.load(workflow_id)
-            for name, step in workflow.steps.items() if workflow is not None else ():
-                claim = step.claim
-                if workflow is None or claim is None or claim.session_id != session.session_id:
-                    continue
-                if await self._goes_on(session, workflow, name, claim, held_nonces):
-                    kept.append((workflow, name, claim))
-        return kept
+        found = await self._claims_of(session)
+        named = [claim.nonce for _, _, claim in found if claim.nonce in held_nonces]
+        held = frozenset(await self._sessions.hold(session.session_id, named)) if named else frozenset()
+        dropped = [self._drop(session, workflow, name, claim) for workflow, name, claim in found if claim.nonce not in held_nonces]
+        _raise_first(await asyncio.gather(*dropped, return_exceptions=True))
+        return [(workflow, name, claim) for workflow, name, claim in found if claim.nonce in held]
 
-    async def _goes_on(self, session: Session, workflow: Workflow, name: str, claim: Claim, held_nonces: frozenset[str]) -> bool:
-        if claim.nonce in held_nonces:
-            return bool(await self._sessions.hold(session.session_id, [claim.nonce]))
+    async def _claims_of(self, session: Session) -> list[tuple[Workflow, str, Claim]]:
+        gate = asyncio.Semaphore(_AT_ONCE)
+
+        async def load(workflow_id: bytes) -> Workflow | None:
+            async with gate:
+                try:
+                    return await self._workflows.load(workflow_id)
+                except CorruptDocument:
+                    return None  # set aside; nobody can go on with it
+
+        ids = await self._workflows.claimed_by([session.session_id], _CLAIMS_OF_SESSION)
+        workflows = await asyncio.gather(*(load(workflow_id) for workflow_id in ids))
+        return [
+            (workflow, name, step.claim)
+            for workflow in workflows
+            if workflow is not None
+            for name, step in workflow.steps.items()
+            if step.claim is not None and step.claim.session_id == session.session_id
+        ]
+
+    async def _drop(self, session: Session, workflow: Workflow, name: str, claim: Claim) -> None:
+        address = Address(workflow.workflow_id, workflow.run_id, name, claim.nonce)
         if claim.acknowledged or claim.nonce in session.held:
-            await self.verdict("lost", workflow.workflow_id, workflow.run_id, name, claim.nonce)
+            await self.verdict("lost", address)
         elif 0 < claim.connection_no < session.connection_no and await self._sessions.refuse(session.session_id, claim.nonce):
-            await self.verdict("undelivered", workflow.workflow_id, workflow.run_id, name, claim.nonce)
-        return False
+            await self.verdict("undelivered", address)
 
-    async def _is_acknowledged(self, claim: Claim) -> bool:
+    async def _expire(self, session: Session) -> None:
+        dead: Session | None = session
+        if session.alive:
+            dead = await self._sessions.mark_dead(session.session_id, session.lease_until)
+            if dead is not None:
+                self.on_dead(session.session_id)
+        if dead is not None:
+            await self.bury(dead)
+
+    async def _fence_silent(self, claim: LocalClaim) -> None:
+        if self._clock.may_judge(0):
+            await self.verdict("silent", Address(claim.workflow_id, claim.run_id, claim.step, claim.nonce))
+
+    async def _found_out(self, claim: Claim) -> str:
         local = self._claims.get(claim.nonce)
-        if local is not None and local.acknowledged and await self._sessions.hold(claim.session_id, [claim.nonce]):
-            local.held = True
-            return True
-        return not await self._sessions.refuse(claim.session_id, claim.nonce)
+        seen = local is not None and local.acknowledged
+        if local is not None and seen:
+            await local.stream.hold([local])
+            if local.held:
+                return "acknowledged"
+        if not await self._sessions.refuse(claim.session_id, claim.nonce):
+            return "acknowledged"
+        return "lost" if seen else "undelivered"
+
+    def _reached(self) -> None:
+        now = self._clock.now()
+        if self.reached_since is None or now - self._last_pass > self._settings.sweep_interval + _MISSED:
+            self.reached_since = now
+        self._last_pass = now
+
+
+def _raise_first(results: Sequence[object]) -> None:
+    # A document that is set aside, or gone, stops nobody.
+    for result in results:
+        if isinstance(result, BaseException) and not isinstance(result, CorruptDocument | Rejection):
+            raise result

@@ -1,19 +1,22 @@
 """One mailbox per workflow: commands queue in the process, are applied together, and share one conditional write.
 
-The mailbox owns the write, so a cancelled call never cancels it. A lost race or an unknown result reads again and applies each
-command again; every command recognises its own effect. A refusal or a no-op is answered only from a linearizable read, or right
-after an own acknowledged write.
+The mailbox owns the write, so a cancelled call never cancels it. A lost race reads again and applies each command again; after an
+unknown result it first finds out whether its write is there. Every command recognises its own effect. A refusal or a no-op is answered
+only from a linearizable read, or right after an own acknowledged write.
 """
 
 import asyncio
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar
 
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.parts import Parts
-from perdure_server.engine.turn import Turn
+from perdure_server.engine.pending import Command, Pending, fail, stopped, undo
+from perdure_server.engine.turn import Grant, Turn
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
@@ -25,42 +28,18 @@ from perdure_server.ports.store import Read
 logger = logging.getLogger(__name__)
 
 A = TypeVar("A")
-A_co = TypeVar("A_co", covariant=True)
 GIVE_UP_AFTER = 10 * limits.SECOND
-_PAUSE = 20
+_PAUSE_FIRST = 20
+_PAUSE_CAP = 500
 
 
-class Command(Protocol[A_co]):
-    """What is to be done to one workflow. Applied perhaps several times, each time to the then current instance."""
+@dataclass(frozen=True)
+class _Doubt:
+    """A write of which nobody knows whether it happened. Its turns keep their slots until that is known."""
 
-    def apply(self, turn: Turn) -> A_co:
-        """Change the turn's draft and return the answer. Raises Rejection."""
-
-    def begin(self) -> tuple[Definition, Workflow] | None:
-        """For a start: the definition, and what an absent workflow becomes. Others return None: not found."""
-
-    def shrink(self) -> bool:
-        """The document would be too large with this command: reduce what it brings. False = it cannot."""
-
-
-class Pending(Generic[A]):
-    """A command in a mailbox."""
-
-    def __init__(self, command: Command[A], future: "asyncio.Future[tuple[A, Workflow]]") -> None:
-        self.command = command
-        self.future = future
-        self.answer: A | None = None
-        self.error: Exception | None = None
-        self.turn: Turn | None = None
-
-    def resolve(self, workflow: Workflow) -> None:
-        """Answer the caller, if it is still there."""
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result((self.answer, workflow))  # type: ignore[arg-type]  # set by the same apply that set no error
+    sealed: Workflow
+    definition: Definition
+    writers: list[Pending[Any]]
 
 
 class _Box:
@@ -68,6 +47,8 @@ class _Box:
         self.pending: deque[Pending[Any]] = deque()
         self.workflow: Workflow | None = None
         self.running = False
+        self.doubt: _Doubt | None = None
+        self.give_up = 0
 
 
 class Mailboxes:
@@ -88,11 +69,16 @@ class Mailboxes:
         self._after = after
         self._cache_size = parts.settings.cache_size
         self._boxes: OrderedDict[bytes, _Box] = OrderedDict()
+        self.on_grant_found: Callable[[Workflow, Definition, Grant], None] = lambda _workflow, _definition, _grant: None
+        self.on_doubt: Callable[[bytes], None] = lambda _: None  # effects of a write may be lost
         self.conflicts = 0
 
     def submit(self, workflow_id: bytes, command: Command[A]) -> "asyncio.Future[tuple[A, Workflow]]":
         """Queue a command. The future gives its answer and the instance after it; cancelling the future cancels nothing else."""
         future: asyncio.Future[tuple[A, Workflow]] = asyncio.get_running_loop().create_future()
+        if self._supervisor.closed:
+            future.set_exception(stopped())
+            return future
         box = self._boxes.get(workflow_id)
         if box is None:
             box = self._boxes[workflow_id] = _Box()
@@ -113,6 +99,9 @@ class Mailboxes:
         if box is not None and not box.running:
             del self._boxes[workflow_id]
 
+    def __len__(self) -> int:
+        return len(self._boxes)
+
     @property
     def busy(self) -> int:
         """Mailboxes with work in hand."""
@@ -126,8 +115,7 @@ class Mailboxes:
                 await self._answer(workflow_id, box, batch)
         finally:
             box.running = False
-            for pending in box.pending:
-                pending.future.cancel()
+            fail(box.pending, stopped())
             if box.workflow is None or box.workflow.is_ended:
                 self._boxes.pop(workflow_id, None)
             else:
@@ -136,63 +124,142 @@ class Mailboxes:
 
     def _trim(self) -> None:
         excess = len(self._boxes) - self._cache_size
-        if excess <= 0:
-            return
-        for workflow_id in [key for key, box in list(self._boxes.items())[: excess * 2] if not box.running][:excess]:
-            del self._boxes[workflow_id]
+        if excess > 0:
+            for workflow_id in [key for key, box in islice(self._boxes.items(), excess + _PAUSE_CAP) if not box.running][:excess]:
+                del self._boxes[workflow_id]
 
     async def _answer(self, workflow_id: bytes, box: _Box, batch: list[Pending[Any]]) -> None:
-        give_up = self._clock.now() + GIVE_UP_AFTER
+        box.give_up = self._clock.now() + GIVE_UP_AFTER
+        pause = _PAUSE_FIRST
         left = batch
-        while left:
-            try:
-                left = await self._round(workflow_id, box, left)
-            except StoreUnavailable as error:
-                box.workflow = None
-                if self._clock.now() >= give_up:
-                    _fail(left, error)
+        try:
+            while left:
+                try:
+                    await self._round(workflow_id, box, left)
                     return
-                await self._clock.sleep(_PAUSE)
-            except asyncio.CancelledError:
-                for pending in left:
-                    pending.future.cancel()
-                raise
-            except Exception as error:
-                box.workflow = None
+                except StoreUnavailable:
+                    box.workflow = None
+                    left = [pending for pending in left if not pending.answered]
+                    if self._clock.now() >= box.give_up:
+                        raise
+                    await self._clock.sleep(pause)
+                    pause = min(2 * pause, _PAUSE_CAP)
+        except asyncio.CancelledError:
+            fail(left, stopped())
+            raise
+        except Exception as error:
+            if not isinstance(error, StoreUnavailable | FieldViolation | Rejection):
                 logger.exception("a mailbox round failed")
-                _fail(left, error)
-                return
+            box.workflow = None
+            fail(left, error)
+        finally:
+            if box.doubt is not None:
+                undo(box.doubt.writers)
+                box.doubt = None
 
-    async def _round(self, workflow_id: bytes, box: _Box, batch: list[Pending[Any]]) -> list[Pending[Any]]:
-        """One read if needed, one application, one write; returns those that must go again."""
+    async def _round(self, workflow_id: bytes, box: _Box, batch: list[Pending[Any]]) -> None:
+        """One read if needed, one application, one write; every command of the batch is answered."""
         base, exact = box.workflow, False
-        if base is None and batch[0].command.begin() is None:
+        if box.doubt is not None:
+            base, batch = await self._find_out(workflow_id, box, box.doubt, batch)
+            exact = True
+        elif base is None and batch[0].command.begin() is None:
             base = await self._workflows.load(workflow_id)
-        while True:
+        while batch:
             definition = await self._definition(base, batch)
             new, writers, idle = self._apply(base, definition, batch)
             if writers:
                 assert definition is not None, "only an instance with its definition can change"
                 assert new is not None, "a writer made one"
-                stored = await self._store(base, definition, new, writers)
+                try:
+                    stored = await self._store(box, base, definition, new, writers)
+                except DocumentTooLarge as error:
+                    await self._reduce(workflow_id, box, [*writers, *idle], error)
+                    return
                 if stored is None:
-                    self.conflicts += 1
-                    box.workflow = None
-                    base = await self._workflows.load(workflow_id)
+                    base, exact = await self._lost_race(workflow_id, box), False
                     continue
-                box.workflow = base = stored
-                exact = True
-                self._after(stored, definition, [pending.turn for pending in writers if pending.turn is not None])
-                for pending in writers:
-                    pending.resolve(stored)
-            if not idle:
-                return []
+                base, exact = stored, True
             if exact:
                 for pending in idle:
-                    _settle_idle(pending, base)
-                return []
-            base, exact, batch = await self._workflows.load(workflow_id, Read.LINEARIZABLE), True, idle
-            box.workflow = base
+                    pending.resolve(base)
+                return
+            if idle:
+                base = box.workflow = await self._workflows.load(workflow_id, Read.LINEARIZABLE)
+            exact, batch = True, idle
+
+    async def _store(
+        self, box: _Box, base: Workflow | None, definition: Definition, new: Workflow, writers: list[Pending[Any]]
+    ) -> Workflow | None:
+        """Write; on success the writers are answered. None = the race is lost."""
+        sealed = seal(definition, base, new, self._clock.now())
+        try:
+            stored = await self._workflows.commit(base, sealed)
+        except StoreUnavailable:
+            box.doubt = _Doubt(sealed, definition, writers)
+            raise
+        except BaseException:
+            undo(writers)
+            raise
+        if not stored:
+            undo(writers)
+            return None
+        self._is_stored(box, sealed, definition, writers)
+        return sealed
+
+    def _is_stored(self, box: _Box, stored: Workflow, definition: Definition, writers: list[Pending[Any]]) -> None:
+        box.workflow = stored
+        try:
+            self._after(stored, definition, [pending.turn for pending in writers if pending.turn is not None])
+        except Exception:  # it is stored: what follows are hints, and the callers hear OK
+            logger.exception("the effects of a stored change failed")
+            self._supervisor.failures += 1
+        for pending in writers:
+            pending.resolve(stored)
+
+    async def _find_out(
+        self, workflow_id: bytes, box: _Box, doubt: _Doubt, batch: list[Pending[Any]]
+    ) -> tuple[Workflow | None, list[Pending[Any]]]:
+        """After an unknown result: is the write there? Returns the instance and what is still to be applied."""
+        found = await self._workflows.load(workflow_id, Read.LINEARIZABLE)
+        box.workflow, box.doubt = found, None
+        if found == doubt.sealed and found is not None:
+            self._is_stored(box, found, doubt.definition, doubt.writers)
+            return found, [pending for pending in batch if not pending.answered]
+        for pending in doubt.writers:
+            if found is not None and pending.turn is not None:
+                self._keep_found(found, doubt.definition, pending.turn)
+        undo(doubt.writers)
+        self.on_doubt(workflow_id)
+        return found, batch
+
+    def _keep_found(self, found: Workflow, definition: Definition, turn: Turn) -> None:
+        # Others have written since: of what the write did, its claims can still be told apart.
+        for made in turn.grants:
+            if made.stands(found):
+                turn.reserved = [slot for slot in turn.reserved if slot is not made.slot]
+                if not made.returned:
+                    self.on_grant_found(found, definition, made)
+
+    async def _lost_race(self, workflow_id: bytes, box: _Box) -> Workflow | None:
+        self.conflicts += 1
+        box.workflow = None
+        if self._clock.now() >= box.give_up:
+            raise StoreUnavailable("every race for this workflow was lost for too long")
+        return await self._workflows.load(workflow_id)
+
+    async def _reduce(self, workflow_id: bytes, box: _Box, batch: list[Pending[Any]], error: DocumentTooLarge) -> None:
+        """The document is too large: each command alone, so that only the one that does it pays; that one brings less, or is refused."""
+        if len(batch) > 1:
+            for pending in batch:
+                await self._round(workflow_id, box, [pending])
+            return
+        guilty = batch[0]
+        if guilty.command.shrink():
+            await self._round(workflow_id, box, batch)
+            return
+        guilty.error = error
+        guilty.resolve(None)
 
     async def _definition(self, base: Workflow | None, batch: list[Pending[Any]]) -> Definition | None:
         if base is not None:
@@ -210,67 +277,33 @@ class Mailboxes:
         for pending in batch:
             pending.answer = pending.error = pending.turn = None
             begun = pending.command.begin() if current is None else None
-            if current is None and begun is None:
+            start = current if current is not None else begun[1] if begun is not None else None
+            if start is None or definition is None:
                 pending.error = Rejection(Reason.WORKFLOW_NOT_FOUND, "There is no workflow with this key.")
-                idle.append(pending)
-                continue
-            start = current if current is not None else begun[1]  # type: ignore[index]  # one of the two is there
-            assert definition is not None, "an instance has a definition"
-            turn = self._make_turn(definition, start)
-            try:
-                pending.answer = pending.command.apply(turn)
-            except (Rejection, FieldViolation) as error:
-                turn.undo()
-                pending.error = error
-                idle.append(pending)
-                continue
-            changed = turn.draft.finish()
-            if changed is current:
-                turn.undo()
+                changed = None
+            else:
+                changed = self._apply_one(pending, definition, start)
+            if changed is None or changed is current:
                 idle.append(pending)
             else:
                 current = changed
-                pending.turn = turn
                 writers.append(pending)
         return current, writers, idle
 
-    async def _store(self, base: Workflow | None, definition: Definition, new: Workflow, writers: list[Pending[Any]]) -> Workflow | None:
-        sealed = seal(definition, base, new, self._clock.now())
-        stored = False
+    def _apply_one(self, pending: Pending[Any], definition: Definition, start: Workflow) -> Workflow | None:
+        turn = self._make_turn(definition, start)
         try:
-            stored = await self._workflows.commit(base, sealed)
-        except DocumentTooLarge:
-            if not _shrink(writers):
-                raise
-        finally:
-            if not stored:
-                _undo(writers)
-        return sealed if stored else None
-
-
-def _undo(writers: list[Pending[Any]]) -> None:
-    for pending in writers:
-        if pending.turn is not None:
-            pending.turn.undo()
-
-
-def _shrink(writers: list[Pending[Any]]) -> bool:
-    shrunk = [pending.command.shrink() for pending in writers]  # every one, not only the first that can
-    return any(shrunk)
-
-
-def _settle_idle(pending: Pending[Any], base: Workflow | None) -> None:
-    if base is None and pending.error is None:
-        pending.error = Rejection(Reason.WORKFLOW_NOT_FOUND, "There is no workflow with this key.")
-    if pending.error is not None:
-        if not pending.future.done():
-            pending.future.set_exception(pending.error)
-        return
-    assert base is not None, "an answer without an error is about an instance"
-    pending.resolve(base)
-
-
-def _fail(batch: list[Pending[Any]], error: Exception) -> None:
-    for pending in batch:
-        if not pending.future.done():
-            pending.future.set_exception(error)
+            pending.answer = pending.command.apply(turn)
+        except (Rejection, FieldViolation) as error:
+            pending.error = error
+        except Exception as error:  # a fault of ours must not fail the other commands of the batch
+            logger.exception("a command failed")
+            self._supervisor.failures += 1
+            pending.error = error
+        else:
+            changed = turn.draft.finish()
+            if changed is not start:
+                pending.turn = turn
+                return changed
+        turn.undo()
+        return None

@@ -45,24 +45,34 @@ class Polls:
         pool.lease_remaining = lambda: lease
         pool.released = news.set
         pool.credit = max_claims
-        self._desk.subscribe(pool, queues)
         try:
-            async with asyncio.timeout(min(wait, limits.POLL_WAIT_MAX) / 1000):
+            self._desk.subscribe(pool, queues)
+            await self._wait_for_first(claims, news, min(wait, limits.POLL_WAIT_MAX))
+            self._leave_desk(pool)
+            while pool.credit + len(claims) < max_claims:  # reserved, and its write is under way: it must not be lost
+                news.clear()
                 await news.wait()
-        except TimeoutError:
-            pass
-        except asyncio.CancelledError:
+        except BaseException:
             # Nobody is there to take them: what comes now, or came already, is given back uncharged.
             pool.deliver = self._give_all_back
             self._give_all_back(claims)
             raise
         finally:
-            pool.closed = True
-            self._desk.unsubscribe(pool)
-        while pool.credit + len(claims) < max_claims:  # reserved, and its write is under way: it must not be lost
-            news.clear()
-            await news.wait()
+            self._leave_desk(pool)
         return tuple(status for status, _ in served), tuple(claims), lease
+
+    async def _wait_for_first(self, claims: list[GrantedClaim], news: asyncio.Event, wait: int) -> None:
+        try:
+            async with asyncio.timeout(wait / 1000):
+                while not claims:  # credit that came back, its grant lost to another, is no reason to answer
+                    news.clear()
+                    await news.wait()
+        except TimeoutError:
+            return
+
+    def _leave_desk(self, pool: Pool) -> None:
+        pool.closed = True
+        self._desk.unsubscribe(pool)
 
     def _give_all_back(self, claims: Sequence[GrantedClaim]) -> None:
         for claim in claims:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.commands import require_ref
 from perdure_server.engine.grants import fetch, inline
-from perdure_server.engine.hub import Hub, Interest
+from perdure_server.engine.hub import Hub
 from perdure_server.engine.values import Ref, View
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
@@ -45,9 +45,17 @@ class Queries:
         """The instance once it has ended, or as it is after `within` ms."""
         interest = self._hub.join(ref.key.workflow_id)
         try:
+            workflow = await self.load(ref.key.workflow_id, ref)
+            self._hub.saw(workflow)
             async with asyncio.timeout(min(within, limits.RESULT_WAIT_MAX) / 1000):
-                while not (workflow := await self.load(ref.key.workflow_id, ref)).is_ended:
-                    await self._ended_here(interest)
+                while not workflow.is_ended:
+                    await interest.news.wait()
+                    changed, here = interest.take()
+                    if here is not None:  # stored by this server, so known to last
+                        require_ref(here, ref)
+                        workflow = here
+                    elif changed:
+                        workflow = await self.load(ref.key.workflow_id, ref)
         except TimeoutError:
             workflow = await self.load(ref.key.workflow_id, ref)
         finally:
@@ -103,13 +111,3 @@ class Queries:
     async def _view(self, workflow: Workflow) -> View:
         key = workflow.key
         return View(workflow, await self._catalog.get(key.namespace, key.workflow_type, workflow.fingerprint))
-
-    @staticmethod
-    async def _ended_here(interest: Interest) -> None:
-        while True:
-            await interest.news.wait()
-            interest.news.clear()
-            if interest.workflow is None and not interest.frames_only:
-                return
-            if interest.workflow is not None and interest.workflow.is_ended:
-                return

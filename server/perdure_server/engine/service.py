@@ -1,5 +1,6 @@
 """The engine: every use case of the API over the ports. Knows no gRPC, no driver, no Redis."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -9,24 +10,21 @@ from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.claimtable import ClaimTable, LocalClaim
 from perdure_server.engine.commands import (
     CancelCommand,
-    ReportCommand,
-    Settlement,
     SignalCommand,
     StartCommand,
-    outcome_digest,
 )
-from perdure_server.engine.desk import Desk, Pool
+from perdure_server.engine.desk import Desk
 from perdure_server.engine.dispatch import Dispatch
 from perdure_server.engine.entropy import Entropy
-from perdure_server.engine.grants import build_claim, has_refs, resolve_claim
-from perdure_server.engine.hub import DEFINITIONS, Hub
+from perdure_server.engine.hub import DEFINITIONS, LISTEN_LOOP, Hub
 from perdure_server.engine.judge import Judge
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.polls import Polls
 from perdure_server.engine.queries import Queries
+from perdure_server.engine.results import Results
 from perdure_server.engine.settings import EngineSettings
-from perdure_server.engine.spill import Spill, payload_of
+from perdure_server.engine.spill import Spill
 from perdure_server.engine.streams import WorkerStream
 from perdure_server.engine.subscriptions import Subscriptions
 from perdure_server.engine.sweep import Sweep
@@ -42,7 +40,6 @@ from perdure_server.engine.values import (
     PoolServed,
     Ref,
     ResultIn,
-    SettledOut,
     Signalled,
     Started,
     WatchItem,
@@ -53,16 +50,18 @@ from perdure_server.engine.workers import Workers
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.draft import Draft
-from perdure_server.kernel.outcomes import Report
+from perdure_server.kernel.outcomes import Released
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.start import Start
 from perdure_server.kernel.tokens import Address, decode_claim_token, decode_wake_token
 from perdure_server.kernel.workflow import Signal, Workflow
 from perdure_server.ports.clock import Clock
 from perdure_server.ports.coordination import Coordination, WakeUp
-from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.ports.store import ActiveDefinition, Session, Store
 from perdure_server.ports.telemetry import Telemetry
+
+_FINISH_WITHIN = 2 * limits.SECOND
+_STALE = limits.MINUTE
 
 
 class Engine:
@@ -90,6 +89,11 @@ class Engine:
         self.judge = Judge(parts, self.mailboxes, self.claims)
         self.sweep = Sweep(parts, self.mailboxes, self.judge, self.hub)
         self.workers = Workers(self)
+        self.results = Results(parts, self.mailboxes, self.catalog, claims=self.claims, desk=self.desk, spill=self.spill)
+        self.results.frames_stored = self.workers.frames_stored
+        self.complete = self.results.complete
+        self.settle = self.results.settle
+        self.conclude = self.results.conclude
         self.queries = Queries(store, self.catalog, self.hub)
         self.get = self.queries.get
         self.wait_for_result = self.queries.wait_for_result
@@ -100,6 +104,9 @@ class Engine:
         self.versions = self.queries.versions
         self.polls = Polls(parts, self.desk, self.subscriptions, self._give_back)
         self._aftermath = Aftermath(parts, self.dispatch, self.hub, self.sweep, self.claims)
+        self.mailboxes.on_grant_found = self._aftermath.deliver
+        self.mailboxes.on_doubt = self._remote_change
+        self.judge.on_dead = self.workers.session_over
         self.hub.claimed = self.claims.workflows
         self.hub.known = self.mailboxes.known
         self.hub.on_remote_change = self._remote_change
@@ -115,14 +122,16 @@ class Engine:
             "expiry": self.judge.expiry_step,
             "hold": self.judge.hold_step,
             "take": self.dispatch.take_step,
+            "await": self.dispatch.await_step,
             "view": self.dispatch.view_step,
             "ready": self._ready_step,
             "refresh": self.workers.refresh_step,
-            "listen": self.hub.listen_step,
+            LISTEN_LOOP: self.hub.listen_step,
             "poll": self.hub.poll_step,
         }
         for name, step in loops.items():
             self.supervisor.loop(step, name)
+        self.sweep.tell_others()
 
     async def drain(self, grace: int) -> None:
         """No more grants; every worker is asked to leave within `grace` ms."""
@@ -131,16 +140,14 @@ class Engine:
         self.workers.go_away(grace)
 
     async def close(self) -> None:
-        """Let the mailboxes finish, then end all loops."""
-        deadline = self.clock.now() + 2 * limits.SECOND
-        while self.mailboxes.busy and self.clock.now() < deadline:
-            await self.clock.sleep(10)
+        """Let what is under way finish, results and mailboxes too, then end all loops."""
+        await self.supervisor.finish(_FINISH_WITHIN)
         await self.supervisor.close()
 
     @property
     def ready(self) -> bool:
-        """Whether calls can be served: the store is reached and nobody drains."""
-        return not self.draining and self.clock.may_judge(0)
+        """Whether calls can be served: the store is reached, nobody drains, and every background loop comes round (case C56)."""
+        return not self.draining and self.clock.may_judge(0) and max(self.supervisor.ages().values(), default=0) < _STALE
 
     async def start(self, command: Start, fingerprint: str = "") -> Started:
         """Start a workflow, or meet the one that has its key. Raises Rejection, StoreUnavailable."""
@@ -154,6 +161,7 @@ class Engine:
         if unknown:
             raise FieldViolation([(f"step_queues[{name!r}]", "names no step of the definition") for name in unknown])
         workflow_id = key.workflow_id
+        command = replace(command, wake_secret=self.entropy.hex(16))
         if self.spill.needed(workflow_id, [command.input, *(signal.payload for signal in command.signals)]):
             command = replace(command, input=await self.spill.spill(workflow_id, command.run_id, command.input))
             signals = [
@@ -166,13 +174,14 @@ class Engine:
     async def signal(self, target: Ref | str, signal: Signal) -> Signalled:
         """Store a signal. A str target is a wake token. Raises Rejection, StoreUnavailable."""
         self._accepting()
-        ref, run_id = (target, "") if isinstance(target, Ref) else (None, decode_wake_token(target).run_id)
-        workflow_id = target.key.workflow_id if isinstance(target, Ref) else decode_wake_token(target).workflow_id
+        address = target if isinstance(target, Ref) else decode_wake_token(target)
+        ref = target if isinstance(target, Ref) else None
+        workflow_id = address.key.workflow_id if isinstance(address, Ref) else address.workflow_id
         signal = replace(signal, time=self.clock.now())
         if self.spill.needed(workflow_id, [signal.payload]):
             owner = await self.queries.load(workflow_id, ref)
             signal = replace(signal, payload=await self.spill.spill(workflow_id, owner.run_id, signal.payload))
-        answer, workflow = await self.mailboxes.submit(workflow_id, SignalCommand(signal, ref, run_id))
+        answer, workflow = await self.mailboxes.submit(workflow_id, SignalCommand(signal, address))
         return Signalled(workflow, duplicate=answer[0], consumed=answer[1])
 
     async def cancel(self, ref: Ref, reason: str, request_id: str) -> CancelAccepted:
@@ -184,43 +193,6 @@ class Engine:
         """Batches of what happens. Raises Rejection, StoreUnavailable."""
         watcher = Watcher(self.hub, self.store.workflows, self.catalog, self.coordination, include_frames)
         return watcher.run(ref, resume_token, follow)
-
-    async def complete(self, result: ResultIn) -> SettledOut:
-        """A unary result. Raises Rejection, StoreUnavailable."""
-        local = self._local(result.token)
-        prefer = local.pool if local is not None else None
-        if local is not None:
-            local.settling = local.acknowledged = True
-            if result.want_next and not local.pool.closed:
-                local.pool.credit += 1
-        answer = await self.settle(result, prefer)
-        if local is not None:
-            if answer.error is None or isinstance(answer.error, Rejection):
-                self.claims.remove(local.nonce)
-            else:
-                local.settling = False
-            for following in answer.next_claims:
-                local.stream.adopt(local.pool, following)
-            self.desk.changed.set()
-        if answer.error is not None:
-            raise answer.error
-        return answer
-
-    async def settle(self, result: ResultIn, prefer: Pool | None) -> SettledOut:
-        """Apply one result; the error, if any, is in the answer."""
-        try:
-            address = decode_claim_token(result.token)
-            await self.workers.frames_stored(address.nonce)
-            digest = outcome_digest(result.outcome)
-            outcome = result.outcome
-            if self.spill.needed(address.workflow_id, [payload_of(outcome)]):
-                outcome = await self.spill.outcome(address.workflow_id, address.run_id, outcome)
-            report = Report(address.step, address.nonce, outcome, digest, self.entropy.dice(), result.last_frame_seq)
-            settlement, workflow = await self.mailboxes.submit(address.workflow_id, ReportCommand(address.run_id, report, prefer))
-            following = await self._next_claims(settlement, workflow, prefer)
-            return SettledOut(result.result_id, settlement.duplicate, following)
-        except (Rejection, FieldViolation, StoreUnavailable) as error:
-            return SettledOut(result.result_id, error=error)
 
     async def heartbeat(self, heartbeat: HeartbeatIn) -> HeartbeatOut:
         """Checkpoint, frames, sign of life. Raises Rejection, StoreUnavailable."""
@@ -238,7 +210,7 @@ class Engine:
 
     async def renew_claims(self, held: Sequence[HeldIn], lease: int) -> Sequence[tuple[str, int, bool, Exception | None]]:
         """Renew the sessions of these unary claims: (token, lease remaining in ms, cancel requested, error)."""
-        return [await self.workers.renew_claim(item, lease) for item in held]
+        return await asyncio.gather(*(self.workers.renew_claim(item, lease) for item in held))
 
     async def register(
         self, definition: Definition, activate: bool, only_if_none: bool, validate_only: bool
@@ -267,7 +239,7 @@ class Engine:
 
     def verdict(self, kind: str, claim: LocalClaim) -> None:
         """Store what was found out about a local claim."""
-        self.supervisor.run(self.judge.verdict(kind, claim.workflow_id, claim.run_id, claim.step, claim.nonce), "verdict")
+        self.supervisor.run(self._verdict(kind, claim), "verdict")
 
     async def inspect(self, token: str) -> bool:
         """Raise Rejection CLAIM_LOST unless the token is current; True = asked to cancel."""
@@ -284,36 +256,23 @@ class Engine:
             raise Rejection(Reason.DRAINING, "This server is shutting down; try another one.")
 
     def _make_turn(self, definition: Definition, workflow: Workflow) -> Turn:
-        judging = self.clock.may_judge(self.settings.session_lease)
+        judging = self.judge.may_judge(self.settings.session_lease)
         return Turn(Draft(definition, workflow, self.clock.now(), judging), self.desk, self.entropy)
 
     def _after(self, workflow: Workflow, definition: Definition, turns: Sequence[Turn]) -> None:
         self._aftermath.follow(workflow, definition, turns)
 
-    def _local(self, token: str) -> LocalClaim | None:
-        try:
-            return self.claims.get(decode_claim_token(token).nonce)
-        except Rejection:
-            return None
-
-    async def _next_claims(self, settlement: Settlement, workflow: Workflow, prefer: Pool | None) -> tuple[GrantedClaim, ...]:
-        if not settlement.next_claims or prefer is None:
-            return ()
-        key = workflow.key
-        definition = await self.catalog.get(key.namespace, key.workflow_type, workflow.fingerprint)
-        made = []
-        for name, claim_no in settlement.next_claims:
-            step = workflow.steps.get(name)
-            if step is None or step.claim is None or step.claim_no != claim_no:
-                continue
-            claim = build_claim(definition, workflow, name, prefer, self.clock.now())
-            made.append(await resolve_claim(self.store.payloads, claim) if has_refs(claim) else claim)
-        return tuple(made)
+    async def _verdict(self, kind: str, claim: LocalClaim) -> None:
+        address = Address(claim.workflow_id, claim.run_id, claim.step, claim.nonce)
+        if not await self.judge.verdict(kind, address) and self.claims.get(claim.nonce) is claim and not claim.settling:
+            self.claims.remove(claim.nonce)  # settled another way, by a call that was cancelled
 
     def _give_back(self, claim: GrantedClaim) -> None:
-        address: Address = decode_claim_token(claim.token)
-        work = self.judge.verdict("undelivered", address.workflow_id, address.run_id, address.step, address.nonce)
-        self.supervisor.run(work, "give back")
+        # It counts as acknowledged, so only an outcome can bring it back uncharged.
+        self.supervisor.run(self._release(claim), "give back")
+
+    async def _release(self, claim: GrantedClaim) -> None:
+        await self.settle(ResultIn(claim.token, Released()), None)
 
     async def _ready_step(self) -> None:
         await self.clock.sleep(self.settings.sweep_interval)

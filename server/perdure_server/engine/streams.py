@@ -1,6 +1,8 @@
 """One Claim stream: the server's side of one connected worker."""
 
 import asyncio
+import logging
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
@@ -9,7 +11,6 @@ from perdure_server.engine.desk import Desk, Pool
 from perdure_server.engine.subscriptions import Subscriptions
 from perdure_server.engine.tasks import Supervisor
 from perdure_server.engine.values import (
-    CancelOut,
     ClaimsOut,
     GoAwayOut,
     GrantedClaim,
@@ -27,12 +28,14 @@ from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.tokens import decode_claim_token
 from perdure_server.kernel.values import LossCause
-from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.clock import Clock
-from perdure_server.ports.errors import StoreUnavailable
+from perdure_server.ports.errors import StoreError, StoreUnavailable
 from perdure_server.ports.store import Session, Sessions
 
+logger = logging.getLogger(__name__)
+
 _MISSED_RENEWS = 2
+_FRESH_RENEWAL = limits.SECOND  # a renewal this soon after a stored one needs no write, unless a claim waits for it to begin
 
 
 class StreamServices(Protocol):
@@ -45,8 +48,11 @@ class StreamServices(Protocol):
     supervisor: Supervisor
     subscriptions: Subscriptions
 
-    def settle(self, result: ResultIn, prefer: Pool | None) -> "Awaitable[SettledOut]":
+    def settle(self, result: ResultIn, prefer: Pool | None, stream: "WorkerStream | None") -> "Awaitable[SettledOut]":
         """Apply one result; never raises, the error is in the answer."""
+
+    def conclude(self, claim: LocalClaim, answer: SettledOut) -> None:
+        """The result of a claim is answered."""
 
     async def heartbeat(self, heartbeat: HeartbeatIn) -> HeartbeatOut:
         """Apply one heartbeat. Raises Rejection, StoreUnavailable."""
@@ -59,9 +65,11 @@ class StreamServices(Protocol):
 
 
 class WorkerStream:
-    """Made by Engine.connect. All methods but `receive` and `close` return at once."""
+    """Made by Engine.connect. All methods but `receive`, `hold` and `close` return at once."""
 
-    def __init__(self, services: StreamServices, session: Session, on_close: Callable[["WorkerStream"], None]) -> None:
+    def __init__(
+        self, services: StreamServices, session: Session, on_close: Callable[["WorkerStream"], None], *, auto_acknowledge: bool = False
+    ) -> None:
         self._services = services
         self._on_close = on_close
         self.session = session
@@ -70,11 +78,14 @@ class WorkerStream:
         self.closed = False
         self._out: list[StreamOut] = []
         self._news = asyncio.Event()
-        self._renewing = asyncio.Lock()
+        self._renewing = asyncio.Lock()  # renewals and holds both write `held`: one at a time
+        self._renewed_at = 0
+        self._let_go: OrderedDict[str, Pool] = OrderedDict()  # pools of lost claims, for results that are on their way
         for subscription in session.pools:
             pool = Pool(subscription.pool, lambda: self.session.session_id, self._deliver_to(subscription.pool))
             pool.connection_no = session.connection_no
             pool.worker_id = session.worker_id
+            pool.acknowledged = auto_acknowledge
             pool.lease_remaining = self.lease_remaining
             self.pools[subscription.pool] = pool
 
@@ -101,15 +112,17 @@ class WorkerStream:
             self._services.desk.add_credit(found, count)
 
     def results(self, results: Sequence[ResultIn]) -> None:
-        """Apply results; each is answered by a SettledOut."""
+        """Apply results; each is answered by a SettledOut.
+
+        `want_next` credits the slot of any claim of this stream once, whatever the answer, unless the result is not taken at all.
+        """
         for result in results:
             claim = self._claim(result.token)
-            pool = claim.pool if claim is not None else None
             if claim is not None:
-                claim.settling = claim.acknowledged = True
-            if result.want_next and pool is not None and not pool.closed:
-                pool.credit += 1  # offered to what this very result unlocks, before anybody else is told of it
-            self._services.supervisor.run(self._settle(result, claim, pool), "result")
+                claim.begin_settling(result.want_next)
+            elif result.want_next:
+                self._credit_lost(result.token)
+            self._services.supervisor.run(self._settle(result, claim), "result")
 
     def renew(self, renew_id: int, held: Sequence[HeldIn]) -> None:
         """Extend the session's lease; answered by RenewedOut when stored."""
@@ -117,7 +130,11 @@ class WorkerStream:
 
     def heartbeats(self, heartbeats: Sequence[HeartbeatIn]) -> None:
         """Store checkpoints and frames, each claim's in order; each is answered by a HeartbeatOut."""
-        self._services.supervisor.run(self._heartbeats(list(heartbeats)), "heartbeats")
+        by_claim: dict[str, list[HeartbeatIn]] = {}
+        for heartbeat in heartbeats:
+            by_claim.setdefault(heartbeat.token, []).append(heartbeat)
+        for several in by_claim.values():
+            self._services.supervisor.run(self._heartbeats(several), "heartbeats")
 
     def drain(self) -> None:
         """No more claims for this worker; what it holds goes on."""
@@ -128,28 +145,46 @@ class WorkerStream:
 
     def tell(self, item: StreamOut) -> None:
         """Queue something for the worker."""
-        self._out.append(item)
-        self._news.set()
+        if not self.closed:
+            self._out.append(item)
+            self._news.set()
 
     def go_away(self, grace: int, reason: Reason) -> None:
         """Ask the worker to leave."""
         self.drain()
         self.tell(GoAwayOut(grace, reason))
 
+    def session_over(self) -> None:
+        """The session is dead: its claims are lost, and so is the stream."""
+        for claim in self._services.claims.of_stream(self):
+            self.lose(claim, LossCause.EXPIRED)
+        self.go_away(0, Reason.SESSION_LOST)
+
     async def close(self) -> None:
-        """The stream ended. Credit ends with it; delivered claims stay with the session, undelivered ones are given back at once."""
+        """The stream ended. Credit ends with it; delivered claims stay with the session, undelivered ones are given back at once.
+
+        Returns when what is known of them is stored; being cancelled here loses nothing.
+        """
         if self.closed:
             return
-        self.closed = True
+        unsent = {claim.token for item in self._out if isinstance(item, ClaimsOut) for claim in item.claims}
+        unsent |= {claim.token for item in self._out if isinstance(item, SettledOut) for claim in item.next_claims}
+        mine = self.abandon()
+        done = asyncio.Event()
+        if not self._services.supervisor.closed:
+            self._services.supervisor.run(self._leave(mine, unsent, done), "leave")
+            await done.wait()
+
+    def abandon(self) -> list[LocalClaim]:
+        """End it here; returns the claims that it had. Nothing is stored."""
         self.drain()
-        unsent = [claim.token for item in self._out if isinstance(item, ClaimsOut) for claim in item.claims]
-        unsent += [claim.token for item in self._out if isinstance(item, SettledOut) for claim in item.next_claims]
+        self.closed = True
         self._news.set()
         self._on_close(self)
-        for claim in self._services.claims.of_stream(self):
+        mine = self._services.claims.of_stream(self)
+        for claim in mine:
             self._services.claims.remove(claim.nonce)
-            if claim.token in unsent:
-                await self._give_back(claim)
+        return mine
 
     async def refresh(self) -> None:
         """Look again which fingerprints the pools are accepted for. Raises StoreUnavailable."""
@@ -161,25 +196,29 @@ class WorkerStream:
                 self.tell(PoolsOut((status,)))
 
     def adopt(self, pool: Pool, claim: GrantedClaim) -> LocalClaim:
-        """Note a claim that this worker holds."""
+        """Note a claim that this worker gets, or give it back if the worker has gone."""
         local = LocalClaim(self, pool, claim, self._services.clock.now())
-        self._services.claims.add(local)
+        if self.closed:
+            self._services.supervisor.run(self._give_back(local), "give back")
+        else:
+            self._services.claims.add(local)
         return local
-
-    def reconcile(self, workflow: Workflow | None, claim: LocalClaim) -> None:
-        """Another server changed the workflow: tell the worker what it means for this claim."""
-        step = workflow.steps.get(claim.step) if workflow is not None and workflow.run_id == claim.run_id else None
-        if step is None or step.claim is None or step.claim.nonce != claim.nonce:
-            if not claim.settling:
-                self.lose(claim, LossCause.UNKNOWN if workflow is None or not workflow.is_ended else LossCause.CLOSED)
-        elif step.state.name == "CANCELLING" and not claim.cancelled:
-            claim.cancelled = True
-            self.tell(CancelOut(claim.token, limits.CANCEL_GRACE, workflow.cancel_reason if workflow is not None else ""))
 
     def lose(self, claim: LocalClaim, cause: LossCause) -> None:
         """Tell the worker that its token is no longer current."""
         self._services.claims.remove(claim.nonce)
+        if not claim.offered:
+            self._let_go[claim.nonce] = claim.pool
+            if len(self._let_go) > limits.CREDIT:
+                self._let_go.popitem(last=False)
         self.tell(LostOut(claim.token, cause))
+
+    async def hold(self, claims: Sequence[LocalClaim]) -> None:
+        """Store that these claims are acknowledged. Raises StoreUnavailable."""
+        async with self._renewing:
+            held = set(await self._services.sessions.hold(self.session.session_id, [claim.nonce for claim in claims]))
+        for claim in claims:
+            claim.held = claim.nonce in held
 
     def _claim(self, token: str) -> LocalClaim | None:
         try:
@@ -187,14 +226,18 @@ class WorkerStream:
         except Rejection:
             return None
 
+    def _credit_lost(self, token: str) -> None:
+        try:
+            pool = self._let_go.pop(decode_claim_token(token).nonce, None)
+        except Rejection:
+            return
+        if pool is not None and not pool.closed:
+            self._services.desk.add_credit(pool, 1)
+
     def _deliver_to(self, name: str) -> Callable[[Sequence[GrantedClaim]], None]:
         def deliver(claims: Sequence[GrantedClaim]) -> None:
-            made = [self.adopt(self.pools[name], claim) for claim in claims]
-            if self.closed:
-                for local in made:
-                    self._services.claims.remove(local.nonce)
-                    self._services.supervisor.run(self._give_back(local), "give back")
-                return
+            for claim in claims:
+                self.adopt(self.pools[name], claim)
             self.tell(ClaimsOut(tuple(claims)))
 
         return deliver
@@ -203,26 +246,30 @@ class WorkerStream:
         if await self._services.sessions.refuse(self.session.session_id, claim.nonce):
             self._services.verdict("undelivered", claim)
 
-    async def _settle(self, result: ResultIn, claim: LocalClaim | None, pool: Pool | None) -> None:
-        answer = await self._services.settle(result, pool)
+    async def _leave(self, mine: Sequence[LocalClaim], unsent: set[str], done: asyncio.Event) -> None:
+        known = [claim for claim in mine if claim.acknowledged and not claim.held]
+        works = [self._give_back(claim) for claim in mine if claim.token in unsent and not claim.acknowledged]
+        results = await asyncio.gather(*works, *([self.hold(known)] if known else []), return_exceptions=True)
+        done.set()
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    async def _settle(self, result: ResultIn, claim: LocalClaim | None) -> None:
+        answer = await self._services.settle(result, claim.pool if claim is not None else None, self)
         if claim is not None:
-            if answer.error is None or isinstance(answer.error, Rejection):
-                self._services.claims.remove(claim.nonce)
-            else:
-                claim.settling = False
-        if pool is not None:
-            for following in answer.next_claims:
-                self.adopt(pool, following)
-            if pool.credit > 0:
-                self._services.desk.changed.set()
+            self._services.conclude(claim, answer)
         self.tell(answer)
 
     async def _heartbeats(self, heartbeats: list[HeartbeatIn]) -> None:
         for heartbeat in heartbeats:
             try:
-                self.tell(await self._services.heartbeat(heartbeat))
-            except (Rejection, FieldViolation, StoreUnavailable) as error:
-                self.tell(HeartbeatOut(heartbeat.heartbeat_id, heartbeat.token, error=error))
+                answer = await self._services.heartbeat(heartbeat)
+            except Exception as error:  # whatever it is, the worker waits for an answer to this heartbeat
+                if not isinstance(error, Rejection | FieldViolation | StoreError):
+                    logger.exception("a heartbeat failed")
+                answer = HeartbeatOut(heartbeat.heartbeat_id, heartbeat.token, error=error)
+            self.tell(answer)
 
     async def _renew(self, renew_id: int, held: Sequence[HeldIn]) -> None:
         async with self._renewing:
@@ -230,22 +277,35 @@ class WorkerStream:
             named = self._acknowledge(held, now)
             mine = self._services.claims.of_stream(self)
             self._judge_missing(mine, named)
-            keep = [claim for claim in mine if claim.acknowledged and (claim.must_hold or now - claim.granted >= limits.HOLD_AFTER)]
-            lease_until = now + self.session.lease
-            try:
-                nonces = [claim.nonce for claim in keep]
-                stored = await self._services.sessions.renew(self.session.session_id, self.session.connection_no, lease_until, nonces)
-            except StoreUnavailable as error:
-                self.tell(RenewedOut(renew_id, self.lease_remaining(), error))
-                return
-            if not stored:
-                await self._renewal_refused(renew_id)
-                return
-            for claim in keep:
-                claim.held = True
-            self.lease_until = lease_until
-            self.tell(RenewedOut(renew_id, self.session.lease))
+            keep = [claim for claim in mine if claim.acknowledged]
+            fresh = min(_FRESH_RENEWAL, self.session.lease // (4 * limits.RENEWALS_PER_LEASE))
+            if now - self._renewed_at < fresh and not any(claim.must_hold and not claim.held for claim in keep):
+                self.tell(RenewedOut(renew_id, self.lease_until - now))
+            else:
+                await self._store_renewal(renew_id, now, keep)
+        if not self.closed:
             await self._answer_unknown(held)
+
+    async def _store_renewal(self, renew_id: int, now: int, keep: list[LocalClaim]) -> None:
+        lapsed = self.lease_until <= now
+        until = now + self.session.lease
+        sessions = self._services.sessions
+        try:
+            nonces = [claim.nonce for claim in keep]
+            if not await sessions.renew(self.session.session_id, self.session.connection_no, until, nonces):
+                session = await sessions.get(self.session.session_id)
+                self._renewal_refused(renew_id, superseded=session is not None and session.alive)
+                return
+        except StoreUnavailable as error:
+            self.tell(RenewedOut(renew_id, self.lease_remaining(), error))
+            return
+        for claim in keep:
+            claim.held = True
+        self.lease_until = max(self.lease_until, until)
+        self._renewed_at = now
+        self.tell(RenewedOut(renew_id, self.session.lease))
+        for pool in self.pools.values() if lapsed else ():
+            self._services.desk.look(pool)  # it got nothing while its lease was over
 
     def _acknowledge(self, held: Sequence[HeldIn], now: int) -> set[str]:
         named: set[str] = set()
@@ -266,16 +326,14 @@ class WorkerStream:
                 if claim.missed >= _MISSED_RENEWS:
                     self._services.verdict("lost", claim)
 
-    async def _renewal_refused(self, renew_id: int) -> None:
-        session = await self._services.sessions.get(self.session.session_id)
-        superseded = session is not None and session.alive
+    def _renewal_refused(self, renew_id: int, superseded: bool) -> None:
         reason = Reason.SESSION_SUPERSEDED if superseded else Reason.SESSION_LOST
         text = "A newer connection of this session took over." if superseded else "The session's lease is over; its claims are lost."
         self.tell(RenewedOut(renew_id, 0, Rejection(reason, text)))
-        if not superseded:
-            for claim in self._services.claims.of_stream(self):
-                self.lose(claim, LossCause.EXPIRED)
-        self.go_away(0, reason)
+        if superseded:
+            self.go_away(0, reason)
+        else:
+            self.session_over()
 
     async def _answer_unknown(self, held: Sequence[HeldIn]) -> None:
         for item in held:
@@ -285,5 +343,5 @@ class WorkerStream:
                 await self._services.inspect(item.token)
             except Rejection as error:
                 self.tell(LostOut(item.token, LossCause[error.facts.get("cause", "UNKNOWN")]))
-            except StoreUnavailable:
+            except StoreError:
                 return  # the next renewal asks again

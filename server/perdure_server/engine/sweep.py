@@ -2,25 +2,33 @@
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import Sequence
 
+from perdure_server.engine.clock import happened
 from perdure_server.engine.commands import AdvanceCommand
 from perdure_server.engine.hub import SERVER, Hub
 from perdure_server.engine.judge import Judge
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.kernel import limits
+from perdure_server.kernel.rejection import Rejection
 from perdure_server.kernel.workflow import CLAIMED, StepState, Workflow
 from perdure_server.ports.coordination import WakeUp
-from perdure_server.ports.errors import CoordinationUnavailable, CorruptDocument
+from perdure_server.ports.errors import CoordinationUnavailable, CorruptDocument, StoreUnavailable
+
+logger = logging.getLogger(__name__)
 
 _WINDOW = 500
+_WINDOWS = 20  # in a row, before the other duties of this loop get their turn
 _AT_ONCE = 64
 _OTHERS_AFTER = 3 * limits.SECOND
 _TIMER_POLL = 200
 _TIMER_HORIZON = 5 * limits.MINUTE
+_TIMERS_WAITING = 100_000
 _RETENTION_PAUSE = 5 * limits.SECOND
 _RETENTION_BATCH = 100
+_RETENTION_BATCHES = 50
 
 
 class Sweep:
@@ -35,23 +43,32 @@ class Sweep:
         self._supervisor = parts.supervisor
         self._clock = parts.clock
         self._settings = parts.settings
-        self._servers: dict[bytes, int] = {}
+        self._servers: dict[bytes, int] = {}  # when each was heard of last
         self._me = parts.settings.server_id.encode()
         self._unset: dict[bytes, int] = {}
         self._setting = False
         self._next_timer_here = asyncio.Event()
+        self._begun = parts.clock.now()
         hub.on_server = self._heard_server
+        hub.is_alone = self._is_alone
         self.found = 0
 
     async def due_step(self) -> None:
         """What is due in the store: this server's share at once, the others' after 3 s."""
         await self._clock.sleep(self._settings.sweep_interval)
+        self.tell_others()
+        for _ in range(_WINDOWS):
+            now = self._clock.now()
+            rows = await self._workflows.due(now, _WINDOW)
+            mine = [row.workflow_id for row in rows if self._is_mine(row.workflow_id, now) or now - row.wake_time >= _OTHERS_AFTER]
+            self.found += len(mine)
+            moved = await self._advance(mine)
+            if len(rows) < _WINDOW or not moved:
+                return  # the window shows all there is, or what cannot move now
+
+    def tell_others(self) -> None:
+        """This server lives, and takes its share."""
         self._hub.publish(WakeUp(SERVER, self._me))
-        now = self._clock.now()
-        rows = await self._workflows.due(now, _WINDOW)
-        mine = [row.workflow_id for row in rows if self._is_mine(row.workflow_id, now) or now - row.wake_time >= _OTHERS_AFTER]
-        self.found += len(mine)
-        await self._advance(mine)
 
     async def timers_step(self) -> None:
         """What is due by the timers of coordination; each goes to one server."""
@@ -60,18 +77,14 @@ class Sweep:
         if due:
             await self._advance(due)
             return
+        self._next_timer_here.clear()
         following = await self._coordination.next_timer()
         wait = _TIMER_POLL if following is None else max(1, min(_TIMER_POLL, following - now))
-        self._next_timer_here.clear()
-        try:
-            async with asyncio.timeout(wait / 1000):
-                await self._next_timer_here.wait()
-        except TimeoutError:
-            return
+        await happened(self._next_timer_here, wait)
 
     def set_timer(self, workflow_id: bytes, due: int) -> None:
-        """A step falls due soon; far ones are left to the sweep."""
-        if due - self._clock.now() > _TIMER_HORIZON:
+        """A step falls due soon; far ones are left to the sweep, and so are more than coordination takes in."""
+        if due - self._clock.now() > _TIMER_HORIZON or len(self._unset) >= _TIMERS_WAITING:
             return
         self._unset[workflow_id] = min(due, self._unset.get(workflow_id, due))
         if not self._setting:
@@ -81,33 +94,50 @@ class Sweep:
     async def retention_step(self) -> None:
         """Remove what has ended long enough ago, payloads first."""
         await self._clock.sleep(_RETENTION_PAUSE)
-        for workflow_id in await self._workflows.expired(self._clock.now(), _RETENTION_BATCH):
-            workflow = await self._workflows.load(workflow_id)
-            if workflow is not None and workflow.is_ended:
-                await self._workflows.delete(workflow)
-                self._mailboxes.forget(workflow_id)
+        for _ in range(_RETENTION_BATCHES):
+            ids = await self._workflows.expired(self._clock.now(), _RETENTION_BATCH)
+            removed = [await self._remove(workflow_id) for workflow_id in ids]
+            if len(ids) < _RETENTION_BATCH or not any(removed):
+                return
 
-    async def _advance(self, workflow_ids: Sequence[bytes]) -> None:
+    async def _remove(self, workflow_id: bytes) -> bool:
+        try:
+            workflow = await self._workflows.load(workflow_id)
+        except CorruptDocument:
+            return False
+        if workflow is None or not workflow.is_ended:
+            return False
+        removed = await self._workflows.delete(workflow)
+        self._mailboxes.forget(workflow_id)
+        return removed
+
+    async def _advance(self, workflow_ids: Sequence[bytes]) -> int:
+        """Do what is due in each; returns in how many something moved. One that cannot stops no other. Raises StoreUnavailable."""
         gate = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(workflow_id: bytes) -> None:
+        async def one(workflow_id: bytes) -> bool:
             async with gate:
-                await self._advance_one(workflow_id)
+                return await self._advance_one(workflow_id)
 
         results = await asyncio.gather(*(one(workflow_id) for workflow_id in workflow_ids), return_exceptions=True)
         for result in results:
-            if isinstance(result, BaseException) and not isinstance(result, CorruptDocument):
+            if isinstance(result, StoreUnavailable):
                 raise result
+            if isinstance(result, BaseException) and not isinstance(result, CorruptDocument | Rejection):
+                self._supervisor.failures += 1
+                logger.error("a due workflow cannot go on", exc_info=result)
+        return sum(result is True for result in results)
 
-    async def _advance_one(self, workflow_id: bytes) -> None:
+    async def _advance_one(self, workflow_id: bytes) -> bool:
         workflow = self._mailboxes.known(workflow_id) or await self._workflows.load(workflow_id)
         if workflow is None:
-            return
-        if self._clock.may_judge(self._settings.session_lease):
+            return False
+        if self._judge.may_judge(self._settings.session_lease):
             await self._judge.acknowledgements(workflow)
         elif _only_judgements_due(workflow, self._clock.now()):
-            return
-        await self._mailboxes.submit(workflow_id, AdvanceCommand())
+            return False
+        _, after = await self._mailboxes.submit(workflow_id, AdvanceCommand())
+        return after.revision > workflow.revision
 
     async def _set_all(self) -> None:
         try:
@@ -123,9 +153,17 @@ class Sweep:
     def _heard_server(self, server: bytes) -> None:
         self._servers[server] = self._clock.now()
 
+    def _others(self, now: int) -> list[bytes]:
+        for server in [server for server, heard in self._servers.items() if now - heard > _OTHERS_AFTER]:
+            del self._servers[server]
+        return [server for server in self._servers if server != self._me]
+
+    def _is_alone(self) -> bool:
+        now = self._clock.now()
+        return not self._others(now) and now - self._begun > _OTHERS_AFTER
+
     def _is_mine(self, workflow_id: bytes, now: int) -> bool:
-        alive = [server for server, heard in self._servers.items() if now - heard <= _OTHERS_AFTER]
-        others = [server for server in alive if server != self._me]
+        others = self._others(now)
         if not others:
             return True
         return max([self._me, *others], key=lambda server: hashlib.blake2b(server + workflow_id, digest_size=8).digest()) == self._me

@@ -9,7 +9,7 @@ from perdure_server.kernel.claims import grant
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.effects import StepReady
 from perdure_server.kernel.seal import queue_id
-from perdure_server.kernel.workflow import WorkflowState
+from perdure_server.kernel.workflow import Workflow, WorkflowState
 
 
 class Grant(Struct, frozen=True):
@@ -17,7 +17,12 @@ class Grant(Struct, frozen=True):
 
     step: str
     slot: Slot
-    returned: bool
+    returned: bool = False
+
+    def stands(self, workflow: Workflow) -> bool:
+        """Whether the instance has this very claim."""
+        step = workflow.steps.get(self.step)
+        return step is not None and step.claim is not None and step.claim.nonce == self.slot.ticket.nonce
 
 
 class Turn:
@@ -28,6 +33,7 @@ class Turn:
         self.desk = desk
         self.dice = entropy.dice
         self.grants: list[Grant] = []
+        self.reserved: list[Slot] = []  # by this turn itself
 
     def grant_ready(self, prefer: Pool | None, returned: bool) -> tuple[tuple[str, int], ...]:
         """Grant what this turn made READY, in the same write, while slots are free and the chain is not too long."""
@@ -44,6 +50,7 @@ class Turn:
             if slot is None:
                 continue
             draft.effects.remove(effect)
+            self.reserved.append(slot)
             grant(draft, effect.step, slot.ticket)
             self.grants.append(Grant(effect.step, slot, returned and slot.pool is prefer))
             made.append((effect.step, draft.step(effect.step).claim_no))
@@ -54,7 +61,8 @@ class Turn:
         return tuple(made)
 
     def undo(self) -> None:
-        """The write did not happen: give the slots back."""
-        for made in self.grants:
-            self.desk.release(made.slot)
+        """The write did not happen: give the slots back that this turn reserved."""
+        for slot in self.reserved:
+            self.desk.release(slot)
+        self.reserved.clear()
         self.grants.clear()

@@ -193,12 +193,13 @@ class SettledOut(Struct, frozen=True):
 
 
 class HeartbeatOut(Struct, frozen=True):
-    """The answer to one heartbeat."""
+    """The answer to one heartbeat. `lease_remaining` in ms: how long the claim lives without another sign of its session."""
 
     heartbeat_id: int
     token: str
     cancel_requested: bool = False
     error: Exception | None = None
+    lease_remaining: int = 0
 
 
 class PoolsOut(Struct, frozen=True):

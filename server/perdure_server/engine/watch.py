@@ -3,16 +3,17 @@
 The consumer pulls, so a slow one costs nothing: what the rings no longer hold when it comes back is announced as a gap, then a snapshot.
 """
 
-import asyncio
 import base64
 import binascii
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 from msgspec import Struct
 
 from perdure_server.engine.catalog import Catalog
+from perdure_server.engine.clock import happened
 from perdure_server.engine.commands import require_ref
+from perdure_server.engine.framebook import FrameBook, Shown
 from perdure_server.engine.hub import Hub, Interest
 from perdure_server.engine.values import (
     ChangeItem,
@@ -34,18 +35,25 @@ from perdure_server.ports.errors import CoordinationUnavailable
 from perdure_server.ports.store import Read, Workflows
 
 KEEP_ALIVE = 15 * limits.SECOND
+_NO_REPLAY, _REPLAY_OPEN, _REPLAY_ALL = 0, 1, 2  # what of the past comes beside a snapshot: frames of open steps, or of all
 _FRAME_READ = 500
+_FRAME_READS = 4
 _VOIDS_FRAMES = frozenset({"FAILED", "LOST", "TIMED_OUT", "UNDELIVERED", "CONFIRMED", "GRACE_OVER"})
 _OPEN = frozenset({int(StepState.RUNNING), int(StepState.CANCELLING)})
+_NO_MORE_FRAMES = frozenset({int(StepState.COMPLETED), int(StepState.FAILED), int(StepState.CANCELLED)})
 
 
 class Cursor(Struct, frozen=True, array_like=True):
-    """What a resume token holds: the run, the last change, the place in the frame stream, and the last frame shown per step."""
+    """What a resume token holds: the run, the last change, the place in the frame stream, the last frame shown per step.
+
+    `replay`: frames from before the snapshot are still to come.
+    """
 
     run_id: str
     event_seq: int
     frame_cursor: str
-    shown: dict[str, tuple[int, int]]
+    shown: Shown
+    replay: int = _NO_REPLAY
 
 
 def encode_cursor(cursor: Cursor) -> str:
@@ -72,11 +80,11 @@ class Watcher:
         self._include_frames = include_frames
         self._run_id = ""
         self._event_seq = 0
-        self._frame_cursor = ""  # read up to here
-        self._safe_cursor = ""  # shown up to here: what a token may say
-        self._shown: dict[str, tuple[int, int]] = {}
-        self._over: set[str] = set()  # steps whose last frame was shown
-        self._frames: list[Frame] = []  # read and not shown yet
+        self._book = FrameBook()
+        self._frames_away = False
+        self._replay = _NO_REPLAY
+        self._told_end_of = ""  # the run whose end was told
+        self._ahead_of = 0  # the revision that was found to be behind the frames
 
     async def run(self, ref: Ref, resume_token: str, follow: bool) -> AsyncIterator[list[WatchItem]]:
         """The batches. Raises Rejection, StoreUnavailable."""
@@ -88,12 +96,14 @@ class Watcher:
             if workflow is None:
                 raise Rejection(Reason.WORKFLOW_NOT_FOUND, "There is no workflow with this key.")
             require_ref(workflow, ref)
+            self._hub.saw(workflow)
             view = await self._view(workflow)
             items = self._open(view, cursor)
             while True:
-                items += await self._news(view, interest)
-                ended = view.workflow.is_ended and not self._frames
-                if ended:
+                complete = await self._news(items, view, interest)
+                ended = complete and view.workflow.is_ended
+                if ended and self._told_end_of != self._run_id:
+                    self._told_end_of = self._run_id
                     items.append(EndItem(view, self._token()))
                 if items:
                     yield items
@@ -107,110 +117,113 @@ class Watcher:
         workflow = view.workflow
         self._run_id = workflow.run_id
         if cursor is None or cursor.run_id != workflow.run_id:
-            return self._snapshot(view)
+            return self._snapshot(view, _REPLAY_ALL)
         if cursor.event_seq > workflow.event_seq:
             raise Rejection(Reason.RESUME_TOKEN_INVALID, "This resume token is ahead of the workflow.")
         self._event_seq = cursor.event_seq
-        self._frame_cursor = self._safe_cursor = cursor.frame_cursor
-        self._shown = dict(cursor.shown)
+        self._book = FrameBook(cursor.frame_cursor, cursor.shown)
+        self._replay = cursor.replay
         return []
 
-    def _snapshot(self, view: View) -> list[WatchItem]:
+    def _snapshot(self, view: View, replay: int) -> list[WatchItem]:
         self._run_id = view.workflow.run_id
         self._event_seq = view.workflow.event_seq
+        self._replay = replay
         return [SnapshotItem(view, self._token())]
 
     async def _next(self, workflow_id: bytes, interest: Interest, view: View) -> tuple[View, list[WatchItem]]:
-        try:
-            async with asyncio.timeout(KEEP_ALIVE / 1000):
-                await interest.news.wait()
-        except TimeoutError:
+        """Wait for news; the newest view, and what must be told before its changes."""
+        if not await happened(interest.news, KEEP_ALIVE):
             return view, [KeepAliveItem(self._token())]
-        interest.news.clear()
-        workflow = interest.workflow
-        if workflow is None and not interest.frames_only:
+        changed, workflow = interest.take()
+        if changed and workflow is None:
             workflow = await self._workflows.load(workflow_id, Read.LINEARIZABLE)
             if workflow is None:
                 raise Rejection(Reason.WORKFLOW_NOT_FOUND, "The workflow was deleted while it was watched.")
-            interest.workflow = workflow
-        interest.frames_only = True
+            self._hub.saw(workflow)
         if workflow is None or (workflow.run_id == self._run_id and workflow.revision <= view.workflow.revision):
             return view, []
         fresh = await self._view(workflow)
         if workflow.run_id != self._run_id:
-            self._frame_cursor, self._safe_cursor, self._shown, self._frames = "", "", {}, []
-            return fresh, self._snapshot(fresh)
+            self._book = FrameBook()
+            return fresh, self._snapshot(fresh, _REPLAY_ALL)
         return fresh, []
 
-    async def _news(self, view: View, interest: Interest) -> list[WatchItem]:
-        items: list[WatchItem] = []
+    async def _news(self, items: list[WatchItem], view: View, interest: Interest) -> bool:
+        """Add what is new. False = there is more to read."""
+        complete = True
         if self._include_frames and interest.frames:
-            interest.frames = False
-            await self._read_frames(items)
+            complete = await self._read_frames(items, interest)
         workflow = view.workflow
-        fresh = [event for event in workflow.events if event.seq > self._event_seq]
-        if workflow.event_seq > self._event_seq and (not fresh or fresh[0].seq != self._event_seq + 1):
-            self._show_frames(items, None)
+        events = [event for event in workflow.events if event.seq > self._event_seq]
+        if workflow.event_seq > self._event_seq and (not events or events[0].seq != self._event_seq + 1):
             items.append(GapItem(True, False, "changes are no longer retained", self._token()))
-            return items + self._snapshot(view)
-        for event in fresh:
-            if event.step and event.state not in _OPEN:
-                self._show_frames(items, event)
-            self._event_seq = event.seq
-            items.append(ChangeItem(event, view, self._token()))
-            self._after_event(items, event)
-        self._show_frames(items, None)
-        return items
+            self._reset(items, self._book.void_claims(workflow))
+            items += self._snapshot(view, max(self._replay, _REPLAY_OPEN))
+            events = []
+        if self._replay:
+            self._show(items, self._book.replay(workflow, self._replay == _REPLAY_ALL))
+            self._replay = _NO_REPLAY
+        for event in events:
+            self._tell(items, event, view)
+        self._show(items, self._book.current(workflow))
+        if len(self._book):
+            self._look_ahead(interest, view)
+        return complete
 
-    def _after_event(self, items: list[WatchItem], event: Event) -> None:
-        shown = self._shown.get(event.step)
-        if shown is None or not self._include_frames or shown[0] != event.claim_no:
-            return
-        if event.reason in _VOIDS_FRAMES:
-            items.append(FramesResetItem(event.step, event.claim_no, self._token()))
-        if event.state in (int(StepState.COMPLETED), int(StepState.FAILED), int(StepState.CANCELLED)):
-            self._over.add(event.step)
+    def _tell(self, items: list[WatchItem], event: Event, view: View) -> None:
+        """One change: frames of a claim come before its end, and what makes them void before that."""
+        void = event.reason in _VOIDS_FRAMES
+        ends = bool(event.step) and event.state not in _OPEN
+        if ends and self._include_frames:
+            self._show(items, self._book.up_to_end(event.step, event.claim_no, None if void else event.last_frame_seq))
+            if void:
+                self._reset(items, [(event.step, event.claim_no)])
+        self._event_seq = event.seq
+        items.append(ChangeItem(event, view, self._token()))
+        if ends and event.state in _NO_MORE_FRAMES:
+            self._book.end(event.step)
 
-    async def _read_frames(self, items: list[WatchItem]) -> None:
+    def _reset(self, items: list[WatchItem], claims: list[tuple[str, int]]) -> None:
+        for step, claim_no in claims:
+            if self._book.void(step, claim_no):
+                items.append(FramesResetItem(step, claim_no, self._token()))
+
+    def _show(self, items: list[WatchItem], shown: Iterator[Frame | None]) -> None:
+        for frame in shown:
+            if frame is None:
+                items.append(GapItem(False, True, "frames are no longer retained", self._token()))
+            else:
+                items.append(FrameItem(frame, self._token()))
+
+    async def _read_frames(self, items: list[WatchItem], interest: Interest) -> bool:
+        interest.frames = False
         try:
-            while True:
-                batch = await self._coordination.read_frames(self._run_id, self._frame_cursor, _FRAME_READ)
-                self._frames += batch.frames
-                self._frame_cursor = batch.cursor
-                if len(batch.frames) < _FRAME_READ or len(self._frames) >= 4 * _FRAME_READ:
-                    return
+            for _ in range(_FRAME_READS):
+                batch = await self._coordination.read_frames(self._run_id, self._book.read_to, _FRAME_READ)
+                self._book.add(batch)
+                self._frames_away = False
+                if len(batch.frames) < _FRAME_READ:
+                    return True
         except CoordinationUnavailable:
-            items.append(GapItem(False, True, "frames cannot be read now", self._token()))
+            if not self._frames_away:
+                self._frames_away = True
+                items.append(GapItem(False, True, "frames cannot be read now", self._token()))
+            return True
+        interest.frames = True
+        interest.news.set()
+        return False
 
-    def _show_frames(self, items: list[WatchItem], until: Event | None) -> None:
-        """Frames of claims up to the one that `until` ends (None = all), then a gap if that claim had more."""
-        kept: list[Frame] = []
-        for frame in self._frames:
-            if until is not None and (frame.step != until.step or frame.claim_no > until.claim_no):
-                kept.append(frame)
-                continue
-            claim_no, seq = self._shown.get(frame.step, (0, 0))
-            if frame.claim_no < claim_no or (frame.claim_no == claim_no and frame.seq <= seq):
-                continue
-            expected = seq + 1 if frame.claim_no == claim_no else 1
-            if frame.seq != expected:
-                items.append(GapItem(False, True, "frames are no longer retained", self._token()))
-            self._shown[frame.step] = (frame.claim_no, frame.seq)
-            items.append(FrameItem(frame, self._token()))
-        self._frames = kept
-        if not kept:
-            self._safe_cursor = self._frame_cursor
-            for step in self._over:
-                self._shown.pop(step, None)
-            self._over.clear()
-        if until is not None and until.last_frame_seq and self._include_frames:
-            claim_no, seq = self._shown.get(until.step, (0, 0))
-            if claim_no < until.claim_no or (claim_no == until.claim_no and seq < until.last_frame_seq):
-                self._shown[until.step] = (until.claim_no, until.last_frame_seq)
-                items.append(GapItem(False, True, "frames are no longer retained", self._token()))
+    def _look_ahead(self, interest: Interest, view: View) -> None:
+        """Frames of a claim that is newer than the view: read again. One that the store does not know by then is nobody's."""
+        if self._ahead_of == view.workflow.revision:
+            self._book.keep_only(lambda _: False)
+        else:
+            self._ahead_of = view.workflow.revision
+            interest.changed(None)
 
     def _token(self) -> str:
-        return encode_cursor(Cursor(self._run_id, self._event_seq, self._safe_cursor, dict(self._shown)))
+        return encode_cursor(Cursor(self._run_id, self._event_seq, self._book.safe, self._book.shown, self._replay))
 
     async def _view(self, workflow: Workflow) -> View:
         key = workflow.key

@@ -1,27 +1,33 @@
 """Connected workers: hello, reconnect, heartbeats, unary renewals."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perdure_server.engine.claimtable import LocalClaim
+from perdure_server.engine.clock import happened
 from perdure_server.engine.commands import CheckpointCommand, InspectCommand
+from perdure_server.engine.frames import ClaimTurns
 from perdure_server.engine.grants import build_claim
 from perdure_server.engine.streams import WorkerStream
-from perdure_server.engine.values import HeartbeatIn, HeartbeatOut, HeldIn, Hello, Welcome
+from perdure_server.engine.values import CancelOut, HeartbeatIn, HeartbeatOut, HeldIn, Hello, Welcome
 from perdure_server.kernel import limits
-from perdure_server.kernel.draft import claim_lost
+from perdure_server.kernel.draft import claim_lost, loss_cause
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.tokens import Address, decode_claim_token
 from perdure_server.kernel.values import LossCause
-from perdure_server.kernel.workflow import StepState, Workflow
+from perdure_server.kernel.workflow import Claim, StepState, Workflow
 from perdure_server.ports.coordination import Frame
-from perdure_server.ports.errors import CoordinationUnavailable, StoreUnavailable
+from perdure_server.ports.errors import CoordinationUnavailable, StoreError
 from perdure_server.ports.store import Read, Session
 
 if TYPE_CHECKING:
     from perdure_server.engine.service import Engine
+
+logger = logging.getLogger(__name__)
 
 _REFRESH = 5 * limits.SECOND
 
@@ -33,7 +39,8 @@ class Workers:
         self._engine = engine
         self._streams: set[WorkerStream] = set()
         self._refresh = asyncio.Event()
-        self._frames: dict[str, asyncio.Lock] = {}
+        self._turns = ClaimTurns()
+        self.frames_stored = self._turns.passed
 
     def __len__(self) -> int:
         return len(self._streams)
@@ -47,9 +54,13 @@ class Workers:
             session = self._new_session(hello)
             await engine.sessions.open(session)
         served = await engine.subscriptions.serve(session.namespace, session.pools)
-        stream = WorkerStream(engine, session, self._streams.discard)
-        lost, cancelled = await self._adopt(stream, hello) if resumed else (tuple(hello.held_tokens), ())
+        stream = WorkerStream(engine, session, self._streams.discard, auto_acknowledge=hello.auto_ack)
         self._streams.add(stream)
+        try:
+            lost, cancelled = await self._adopt(stream, hello) if resumed else (_expired(hello.held_tokens), ())
+        except BaseException:
+            stream.abandon()
+            raise
         for status, queues in served:
             engine.desk.subscribe(stream.pools[status.pool], queues)
         welcome = Welcome(
@@ -61,41 +72,16 @@ class Workers:
             renew_interval=session.lease // limits.RENEWALS_PER_LEASE,
             acknowledge_within=limits.ACKNOWLEDGE_WITHIN,
             pools=tuple(status for status, _ in served),
-            lost=tuple((token, LossCause.EXPIRED) for token in lost),
-            cancel_tokens=tuple(cancelled),
+            lost=lost,
+            cancel_tokens=cancelled,
         )
         return welcome, stream
 
     async def heartbeat(self, heartbeat: HeartbeatIn) -> HeartbeatOut:
         """Store what it brings. Raises Rejection CLAIM_LOST, StoreUnavailable."""
-        engine = self._engine
         address = decode_claim_token(heartbeat.token)
-        local = engine.claims.get(address.nonce)
-        if local is not None:
-            local.acknowledged = True
-            local.missed = 0
-            local.alive_at = engine.clock.now()
-        if heartbeat.has_checkpoint:
-            value = await engine.spill.spill(address.workflow_id, address.run_id, heartbeat.checkpoint)
-            command = CheckpointCommand(address.run_id, address.step, address.nonce, heartbeat.checkpoint_no, value)
-            cancel, workflow = await engine.mailboxes.submit(address.workflow_id, command)
-            claim_no = workflow.steps[address.step].claim_no
-        elif local is not None:
-            cancel, claim_no = local.cancelled, local.claim_no  # frames and signs of life decide nothing: no read for them
-        else:
-            cancel, claim_no = await self._look(address)
-        if local is None:
-            await self._renew_unary(address, 0)
-        if heartbeat.frames:
-            await self._store_frames(address, claim_no, heartbeat.frames)
-        return HeartbeatOut(heartbeat.heartbeat_id, heartbeat.token, cancel)
-
-    async def frames_stored(self, nonce: str) -> None:
-        """Return when frames of this claim that are under way are stored, so that its end is told after them."""
-        lock = self._frames.get(nonce)
-        if lock is not None:
-            async with lock:
-                return
+        async with self._turns.turn(address.nonce):
+            return await self._heartbeat(heartbeat, address)
 
     async def inspect(self, address: Address) -> bool:
         """Raise Rejection CLAIM_LOST unless the token is current; True = asked to cancel."""
@@ -105,16 +91,23 @@ class Workers:
         """Renew the session of one unary claim; the error, if any, is in the answer."""
         try:
             address = decode_claim_token(held.token)
-            cancel, _ = await self._look(address)
-            return held.token, await self._renew_unary(address, lease), cancel, None
-        except (Rejection, FieldViolation, StoreUnavailable) as error:
+            cancel, workflow = await self._look(address)
+            if await self._silent(address, workflow, held):
+                raise claim_lost(LossCause.EXPIRED)
+            return held.token, await self._renew_unary(address, workflow, lease), cancel, None
+        except (Rejection, FieldViolation, StoreError) as error:
             return held.token, 0, False, error
 
     async def reconcile(self, workflow_id: bytes) -> None:
-        """Another server changed a workflow with claims here: tell their workers."""
+        """Another server changed a workflow with claims here, or effects were lost: tell their workers. Raises StoreUnavailable."""
         workflow = await self._engine.store.workflows.load(workflow_id, Read.LINEARIZABLE)
+        grace = limits.CANCEL_GRACE
+        if workflow is not None:
+            self._engine.hub.saw(workflow)
+            key = workflow.key
+            grace = (await self._engine.catalog.get(key.namespace, key.workflow_type, workflow.fingerprint)).cancel_grace
         for claim in self._engine.claims.of_workflow(workflow_id):
-            claim.stream.reconcile(workflow, claim)
+            _reconcile(workflow, claim, grace)
 
     def refresh_soon(self) -> None:
         """Definitions changed."""
@@ -122,19 +115,27 @@ class Workers:
 
     async def refresh_step(self) -> None:
         """Look again which fingerprints the pools are accepted for: when told, and every 5 s."""
-        try:
-            async with asyncio.timeout(_REFRESH / 1000):
-                await self._refresh.wait()
-        except TimeoutError:
-            pass
+        await happened(self._refresh, _REFRESH)
         self._refresh.clear()
-        for stream in list(self._streams):
-            await stream.refresh()
+        try:
+            for stream in list(self._streams):
+                await stream.refresh()
+        except BaseException:
+            self._refresh.set()
+            raise
 
     def go_away(self, grace: int) -> None:
         """Ask every worker to leave."""
         for stream in list(self._streams):
             stream.go_away(grace, Reason.DRAINING)
+
+    def session_over(self, session_id: str) -> None:
+        """A session is dead."""
+        for stream in self._of_session(session_id):
+            stream.session_over()
+
+    def _of_session(self, session_id: str) -> list[WorkerStream]:
+        return [stream for stream in self._streams if stream.session.session_id == session_id]
 
     def _new_session(self, hello: Hello) -> Session:
         engine = self._engine
@@ -157,16 +158,15 @@ class Workers:
         stored = await engine.sessions.get(hello.session_id)
         if stored is None or not stored.alive or stored.secret != hello.session_secret or stored.namespace != hello.namespace:
             return None
+        for stream in self._of_session(hello.session_id):
+            stream.go_away(0, Reason.SESSION_SUPERSEDED)
+            await stream.close()  # before the new connection is judged: it stores which claims are acknowledged
         until = engine.clock.now() + stored.lease
         session = await engine.sessions.reconnect(hello.session_id, hello.session_secret, stored.connection_no, until)
-        if session is None:
-            return None
-        for stream in [stream for stream in self._streams if stream.session.session_id == session.session_id]:
-            stream.go_away(0, Reason.SESSION_SUPERSEDED)
-            await stream.close()
-        return replace(session, pools=hello.pools)
+        return replace(session, pools=hello.pools) if session is not None else None
 
-    async def _adopt(self, stream: WorkerStream, hello: Hello) -> tuple[tuple[str, ...], list[str]]:
+    async def _adopt(self, stream: WorkerStream, hello: Hello) -> tuple[tuple[tuple[str, LossCause], ...], tuple[str, ...]]:
+        """Take over what goes on; returns the tokens that are lost, and those that should stop."""
         engine = self._engine
         tokens: dict[str, str] = {}
         for token in hello.held_tokens:
@@ -176,53 +176,114 @@ class Workers:
                 tokens[token] = token
         cancelled: list[str] = []
         for workflow, name, claim in await engine.judge.sort_out(stream.session, frozenset(tokens)):
-            definition = await engine.catalog.get(workflow.key.namespace, workflow.key.workflow_type, workflow.fingerprint)
-            pool = next((pool for pool in stream.pools.values() if _serves(stream.session, pool.name, workflow, name)), None)
-            if pool is None:
-                pool = next(iter(stream.pools.values()))
-            local = stream.adopt(pool, build_claim(definition, workflow, name, pool, engine.clock.now()))
-            local.acknowledged = local.held = True
-            if workflow.steps[name].state is StepState.CANCELLING:
-                local.cancelled = True
-                cancelled.append(local.token)
-            tokens.pop(claim.nonce, None)
-        return tuple(tokens.values()), cancelled
+            if (local := await self._adopt_one(stream, workflow, name, claim)) is not None:
+                del tokens[claim.nonce]
+                if local.cancelled:
+                    cancelled.append(local.token)
+        causes = await asyncio.gather(*(self._loss_of(token) for token in tokens.values()))
+        return tuple(zip(tokens.values(), causes, strict=True)), tuple(cancelled)
 
-    async def _look(self, address: Address) -> tuple[bool, int]:
-        command = InspectCommand(address.run_id, address.step, address.nonce)
-        cancel, workflow = await self._engine.mailboxes.submit(address.workflow_id, command)
-        return cancel, workflow.steps[address.step].claim_no
-
-    async def _renew_unary(self, address: Address, lease: int) -> int:
+    async def _adopt_one(self, stream: WorkerStream, workflow: Workflow, name: str, claim: Claim) -> LocalClaim | None:
         engine = self._engine
-        workflow = engine.mailboxes.known(address.workflow_id)
-        step = workflow.steps.get(address.step) if workflow is not None else None
+        if not stream.pools:
+            return None
+        definition = await engine.catalog.get(workflow.key.namespace, workflow.key.workflow_type, workflow.fingerprint)
+        serving = (pool for pool in stream.pools.values() if _serves(stream.session, pool.name, workflow, name))
+        pool = next(serving, next(iter(stream.pools.values())))
+        local = stream.adopt(pool, build_claim(definition, workflow, name, pool, engine.clock.now()))
+        local.acknowledged = local.held = True
+        local.granted = claim.granted
+        local.cancelled = workflow.steps[name].state is StepState.CANCELLING
+        return local
+
+    async def _loss_of(self, token: str) -> LossCause:
+        try:
+            await self.inspect(decode_claim_token(token))
+        except Rejection as error:
+            return LossCause[error.facts.get("cause", "UNKNOWN")]
+        return LossCause.EXPIRED  # current, but refused, or of another session
+
+    async def _look(self, address: Address) -> tuple[bool, Workflow]:
+        command = InspectCommand(address.run_id, address.step, address.nonce)
+        return await self._engine.mailboxes.submit(address.workflow_id, command)
+
+    async def _heartbeat(self, heartbeat: HeartbeatIn, address: Address) -> HeartbeatOut:
+        engine = self._engine
+        local = engine.claims.get(address.nonce)
+        if local is not None:
+            local.acknowledged = True
+            local.missed = 0
+            local.alive_at = engine.clock.now()
+        workflow: Workflow | None = None
+        if heartbeat.has_checkpoint:
+            value = await engine.spill.spill(address.workflow_id, address.run_id, heartbeat.checkpoint)
+            command = CheckpointCommand(address.run_id, address.step, address.nonce, heartbeat.checkpoint_no, value)
+            cancel, workflow = await engine.mailboxes.submit(address.workflow_id, command)
+        elif local is not None:
+            cancel = local.cancelled  # frames and signs of life decide nothing: no read for them
+        else:
+            cancel, workflow = await self._look(address)
+        if local is not None:
+            lease, claim_no = local.stream.lease_remaining(), local.claim_no
+        else:
+            assert workflow is not None, "looked at above"
+            lease, claim_no = await self._renew_unary(address, workflow, 0), workflow.steps[address.step].claim_no
+        if heartbeat.frames:
+            await self._store_frames(address, claim_no, heartbeat.frames)
+        return HeartbeatOut(heartbeat.heartbeat_id, heartbeat.token, cancel, lease_remaining=lease)
+
+    async def _renew_unary(self, address: Address, workflow: Workflow, lease: int) -> int:
+        """`workflow` has the claim. Returns how long it lives from now."""
+        engine = self._engine
+        step = workflow.steps.get(address.step)
         if step is None or step.claim is None or step.claim.nonce != address.nonce:
             raise claim_lost(LossCause.UNKNOWN)
         session = await engine.sessions.get(step.claim.session_id)
         if session is None or not session.alive:
             raise claim_lost(LossCause.EXPIRED)
-        if session.connection_no:
-            return max(0, session.lease_until - engine.clock.now())  # a stream's session: its stream renews it
-        length = lease or session.lease
-        if not await engine.sessions.renew(session.session_id, 0, engine.clock.now() + length, [address.nonce]):
+        now = engine.clock.now()
+        if session.connection_no:  # of a stream, which renews it; this only acknowledges
+            if address.nonce not in session.held and not await engine.sessions.hold(session.session_id, [address.nonce]):
+                raise claim_lost(LossCause.EXPIRED)
+            return max(0, session.lease_until - now)
+        until = max(session.lease_until, now + (lease or session.lease))
+        if not await engine.sessions.renew(session.session_id, 0, until, [address.nonce]):
             raise claim_lost(LossCause.EXPIRED)
-        return length
+        return until - now
+
+    async def _silent(self, address: Address, workflow: Workflow, held: HeldIn) -> bool:
+        """Fence the claim if its activity has been silent for too long."""
+        key = workflow.key
+        definition = await self._engine.catalog.get(key.namespace, key.workflow_type, workflow.fingerprint)
+        most = definition.by_name[address.step].silence_timeout
+        if most is None or held.since_alive is None or held.since_alive < most:
+            return False
+        return await self._engine.judge.verdict("silent", address)
 
     async def _store_frames(self, address: Address, claim_no: int, frames: Sequence[Frame]) -> None:
         engine = self._engine
         now = engine.clock.now()
         numbered = [Frame(address.step, claim_no, frame.seq, frame.kind, now, frame.payload) for frame in frames]
-        lock = self._frames.setdefault(address.nonce, asyncio.Lock())
         try:
-            async with lock:
-                await engine.coordination.append_frames(address.run_id, numbered)
+            await engine.coordination.append_frames(address.run_id, numbered)
         except CoordinationUnavailable:
             return  # transient by promise: the watcher is told of the gap
-        finally:
-            if not lock.locked():
-                self._frames.pop(address.nonce, None)
         engine.hub.frames_came(address.workflow_id)
+
+
+def _expired(tokens: Sequence[str]) -> tuple[tuple[str, LossCause], ...]:
+    return tuple((token, LossCause.EXPIRED) for token in tokens)
+
+
+def _reconcile(workflow: Workflow | None, claim: LocalClaim, grace: int) -> None:
+    step = workflow.steps.get(claim.step) if workflow is not None and workflow.run_id == claim.run_id else None
+    if workflow is None or step is None or step.claim is None or step.claim.nonce != claim.nonce:
+        if not claim.settling:
+            cause = loss_cause(workflow, step, claim.nonce) if workflow is not None and step is not None else LossCause.UNKNOWN
+            claim.stream.lose(claim, cause)
+    elif step.state is StepState.CANCELLING and not claim.cancelled:
+        claim.cancelled = True
+        claim.stream.tell(CancelOut(claim.token, grace, workflow.cancel_reason))
 
 
 def _serves(session: Session, pool: str, workflow: Workflow, step: str) -> bool:

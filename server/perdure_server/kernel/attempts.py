@@ -1,5 +1,7 @@
 """What becomes of a step whose claim ended without an output: retry, back-off, or failure."""
 
+from msgspec import Struct
+
 from perdure_server.kernel import limits
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.hooks import is_required
@@ -16,9 +18,19 @@ _IDLE_BACKOFF_CAP = limits.MINUTE
 Memory = tuple[Settled, ...]
 
 
-def attempt_failed(draft: Draft, name: str, event: StepEvent, failure: Failure, *, dice: float, memory: Memory) -> None:
+class FailedAttempt(Struct, frozen=True):
+    """How an attempt failed; `memory` is what the step remembers of its tokens, `dice` in [0, 1) places the retry."""
+
+    event: StepEvent
+    failure: Failure
+    memory: Memory
+    dice: float
+
+
+def attempt_failed(draft: Draft, name: str, attempt: FailedAttempt) -> None:
     """A charged attempt ended in failure: try again by policy, or fail the step."""
     step = draft.step(name)
+    event, failure, memory = attempt.event, attempt.failure, attempt.memory
     fields: dict[str, object] = {"claim": None, "settled": memory, "errors": _errors(draft, step, failure)}
     if step.state is StepState.CANCELLING:
         draft.move(name, event, StepState.CANCELLED, failure=failure, **fields)
@@ -30,7 +42,7 @@ def attempt_failed(draft: Draft, name: str, event: StepEvent, failure: Failure, 
         fail_step(draft, name, event, failure, **fields)
         return
     fields |= {"failure": failure, "idle_returns": 0}
-    delay = retry.delay(step.attempt, dice) if failure.retry_after is None else min(failure.retry_after, limits.DURATION)
+    delay = retry.delay(step.attempt, attempt.dice) if failure.retry_after is None else min(failure.retry_after, limits.DURATION)
     if delay <= 0:
         make_ready(draft, name, event, **fields)
     else:

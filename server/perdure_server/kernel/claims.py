@@ -34,7 +34,7 @@ def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
     step = draft.step(name)
     if step.claim is not None and step.claim.nonce == ticket.nonce:
         return step.claim
-    settled_before = any(memory.nonce == ticket.nonce for memory in step.settled)
+    settled_before = ticket.nonce in [memory.nonce for memory in step.settled]
     if settled_before or step.state is not StepState.READY or not may_grant(draft, name):
         raise Rejection(Reason.STEP_STATE_INVALID, "The step is not ready.", step=name, state=step.state.name)
     claim = Claim(

@@ -3,7 +3,7 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perdure_server.kernel.attempts import attempt_failed, claim_returned
+from perdure_server.kernel.attempts import FailedAttempt, attempt_failed, claim_returned
 from perdure_server.kernel.draft import Draft, claim_lost, loss_cause
 from perdure_server.kernel.progress import complete_step, open_wait, settle_down
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
@@ -79,7 +79,7 @@ def report(draft: Draft, command: Report) -> bool:
             _completed(draft, command, outcome)
         case Failed() as outcome:
             memory = _settle(draft, command, "failed", outcome.failure)
-            attempt_failed(draft, command.step, StepEvent.FAILED, outcome.failure, dice=command.dice, memory=memory)
+            attempt_failed(draft, command.step, FailedAttempt(StepEvent.FAILED, outcome.failure, memory, command.dice))
         case Waiting() as outcome:
             _waiting(draft, command, outcome)
         case Released() as outcome:
@@ -158,7 +158,7 @@ def _cancelled(draft: Draft, command: Report) -> None:
         settle_down(draft)
     else:
         failure = Failure(CANCELLED_UNASKED, "The worker reported a cancellation that nobody asked for.")
-        attempt_failed(draft, command.step, StepEvent.CONFIRMED, failure, dice=command.dice, memory=memory)
+        attempt_failed(draft, command.step, FailedAttempt(StepEvent.CONFIRMED, failure, memory, command.dice))
 
 
 def _checkpoint(step: Step, outcome: Waiting | Released) -> dict[str, object]:

@@ -1,16 +1,26 @@
 """The last act of every change: raise the revision and set what the sweep and the indexes go by."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
-from perdure_server.kernel.timing import next_due, step_due, waits_for_resume
+from perdure_server.kernel.timing import next_due
 from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import Claim, Step, StepState, Workflow
 
 _READY = StepState.READY
+_NOTHING: Mapping[str, Step] = {}
+
+
+class _Found(NamedTuple):
+    # What one pass over the steps finds; a plan may have thousands of them.
+    due: int | None
+    ready: list[str]
+    sessions: set[str]
+    growth: int
 
 
 def queue_id(definition: Definition, workflow: Workflow, name: str) -> str:
@@ -19,40 +29,9 @@ def queue_id(definition: Definition, workflow: Workflow, name: str) -> str:
     return definition.queue_id(name, queue) if queue else definition.queue_ids[name]
 
 
-def _holders(definition: Definition, workflow: Workflow) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    # The queues with READY steps, and the sessions that hold claims.
-    ready = []
-    sessions = set()
-    for name, step in workflow.steps.items():
-        if step.state is _READY and workflow.paused is None:
-            ready.append(queue_id(definition, workflow, name))
-        elif step.claim is not None:
-            sessions.add(step.claim.session_id)
-    return tuple(sorted(ready)), tuple(sorted(sessions))
-
-
 def next_wake(workflow: Workflow) -> int | None:
     """The exact time at which somebody must look at this instance if nothing else happens before."""
-    return None if workflow.is_ended else min(_times(workflow), default=None)
-
-
-def _times(workflow: Workflow) -> Iterator[int]:
-    paused = workflow.paused is not None
-    own = next_due(workflow.state, workflow.deadline, workflow.grace_deadline)
-    if own is not None and not paused:
-        yield own
-    for step in workflow.steps.values():
-        if paused and waits_for_resume(step):
-            continue
-        due = step_due(step)
-        if due is not None:
-            yield due if step.claim is None else min(due, _judged(step.claim))
-
-
-def _judged(claim: Claim) -> int:
-    if claim.acknowledged:
-        return claim.deadline
-    return min(claim.deadline, claim.granted + limits.ACKNOWLEDGE_WITHIN)
+    return _earlier(_own_due(workflow), _look(workflow.steps, workflow).due)
 
 
 def seal(definition: Definition, old: Workflow | None, new: Workflow, now: int) -> Workflow:
@@ -61,15 +40,21 @@ def seal(definition: Definition, old: Workflow | None, new: Workflow, now: int) 
     `wake_time` is kept when it is early and still ahead, so that a chain of quick steps writes no index; it is never late. What did not
     change stays the same object, so that the store does not write it.
     """
-    ready, sessions = ((), ()) if new.is_ended else _holders(definition, new)
-    exact = next_wake(new)
+    found = _look(_NOTHING if old is None else old.steps, new)
+    exact = _earlier(_own_due(new), found.due)
+    ready = tuple(sorted([queue_id(definition, new, name) for name in found.ready]))
+    sessions = tuple(sorted(found.sessions))
     if old is None:
-        return replace(new, inline_bytes=_inline_bytes(None, new), revision=1, wake_time=exact, ready=ready, sessions=sessions)
+        inline = _size(new.input) + _inbox_size(new) + found.growth
+        return replace(new, inline_bytes=inline, revision=1, wake_time=exact, ready=ready, sessions=sessions)
+    inline = old.inline_bytes + found.growth
+    if old.inbox is not new.inbox:
+        inline += _inbox_size(new) - _inbox_size(old)
     stored = old.wake_time
     early = stored is not None and now < stored and (exact is None or stored <= exact) and not new.is_ended
     return replace(
         new,
-        inline_bytes=_inline_bytes(old, new),
+        inline_bytes=inline,
         revision=old.revision + 1,
         wake_time=stored if early else exact,
         ready=old.ready if old.ready == ready else ready,
@@ -77,22 +62,62 @@ def seal(definition: Definition, old: Workflow | None, new: Workflow, now: int) 
     )
 
 
-def _inline_bytes(old: Workflow | None, new: Workflow) -> int:
-    """Payload bytes inside the document, counted from the steps that changed only."""
-    total = old.inline_bytes if old is not None else _size(new.input)
-    before = old.steps if old is not None else {}
-    for name, step in new.steps.items():
+def _look(before: Mapping[str, Step], workflow: Workflow) -> _Found:
+    paused = workflow.paused is not None
+    earliest: int | None = None
+    ready: list[str] = []
+    sessions: set[str] = set()
+    growth = 0
+    for name, step in workflow.steps.items():
         known = before.get(name)
         if known is not step:
-            total += _step_size(step) - (_step_size(known) if known is not None else 0)
-    if old is None or old.inbox is not new.inbox:
-        total += sum(_size(signal.payload) for signal in new.inbox)
-        total -= sum(_size(signal.payload) for signal in old.inbox) if old is not None else 0
-    return total
+            growth += _step_size(step) - (_step_size(known) if known is not None else 0)
+        claim, due = step.claim, step.due
+        if claim is not None:
+            sessions.add(claim.session_id)
+            due = _judged(claim)
+        elif paused:
+            continue  # what comes due waits for the resume
+        elif step.state is _READY:
+            ready.append(name)
+        if step.step_deadline is not None:
+            due = _earlier(due, step.step_deadline)
+        if due is not None and (earliest is None or due < earliest):
+            earliest = due
+    return _Found(earliest, ready, sessions, growth)
+
+
+def _own_due(workflow: Workflow) -> int | None:
+    if workflow.paused is not None:
+        return None
+    return next_due(workflow.state, workflow.deadline, workflow.grace_deadline)
+
+
+def _earlier(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return one if other is None else other
+    return min(one, other)
+
+
+def _judged(claim: Claim) -> int:
+    if claim.acknowledged:
+        return claim.deadline
+    return min(claim.deadline, claim.granted + limits.ACKNOWLEDGE_WITHIN)
+
+
+def _inbox_size(workflow: Workflow) -> int:
+    return sum([_size(signal.payload) for signal in workflow.inbox])
 
 
 def _step_size(step: Step) -> int:
-    return _size(step.output) + _size(step.checkpoint) + sum(_size(wake.payload) for wake in step.wakes)
+    size = _size(step.output) + _size(step.checkpoint)
+    if step.wakes:
+        size += sum([_size(wake.payload) for wake in step.wakes])
+    if step.failure is not None:
+        size += _size(step.failure.details)
+    if step.errors:
+        size += sum([_size(error.failure.details) for error in step.errors])
+    return size
 
 
 def _size(payload: Payload | None) -> int:

@@ -39,6 +39,7 @@ class Start(Struct, frozen=True, omit_defaults=True):
     key: WorkflowKey
     run_id: str
     trace: Trace
+    wake_secret: str = ""
     input: Payload | None = None
     input_digest: bytes = b""
     request_id: str = ""
@@ -81,6 +82,7 @@ def blank(definition: Definition, command: Start, now: int) -> Workflow:
         step_count=len(definition.steps),
         trace=command.trace,
         policy_revision=definition.policy_revision,
+        wake_secret=command.wake_secret,
         input=command.input,
         input_digest=command.input_digest,
         request_ids=(command.request_id,) if command.request_id else (),

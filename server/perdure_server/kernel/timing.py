@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from perdure_server.kernel.attempts import attempt_failed
+from perdure_server.kernel.attempts import FailedAttempt, attempt_failed
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.effects import ClaimLost
 from perdure_server.kernel.progress import fail_step, fire, open_step, settle_down, stop_all
@@ -56,7 +56,7 @@ def time_out_attempt(draft: Draft, name: str, failure_type: str, dice: float) ->
     draft.effects.append(ClaimLost(name, claim, LossCause.EXPIRED))
     failure = Failure(failure_type, "There was no result in time; the attempt may have had effects.")
     memory = draft.settle(name, "timed_out", Settled(claim.nonce, cause=LossCause.EXPIRED), failure)
-    attempt_failed(draft, name, StepEvent.TIMED_OUT, failure, dice=dice, memory=memory)
+    attempt_failed(draft, name, FailedAttempt(StepEvent.TIMED_OUT, failure, memory, dice))
 
 
 def _due_steps(draft: Draft) -> Iterator[tuple[int, str]]:

@@ -1,7 +1,6 @@
 """Claim tokens and wake tokens: opaque to clients, and each routes by itself to its workflow, run and step."""
 
 import base64
-import hashlib
 import hmac
 
 from msgspec import Struct
@@ -36,7 +35,7 @@ def _decode(token: str) -> Address | None:
         raw = base64.b64decode(body, altchars=b"-_", validate=True)
     except ValueError:
         return None
-    if not step or len(raw) != _ID_SIZE + _RUN_SIZE + _NONCE_SIZE:
+    if not step or "=" in body or len(raw) != _ID_SIZE + _RUN_SIZE + _NONCE_SIZE:
         return None
     run_end = _ID_SIZE + _RUN_SIZE
     return Address(raw[:_ID_SIZE], raw[_ID_SIZE:run_end].hex(), step, raw[run_end:].hex())
@@ -51,23 +50,36 @@ def decode_claim_token(token: str) -> Address:
 
 
 def decode_wake_token(token: str) -> Address:
-    """The address in a wake token; Rejection WAKE_TOKEN_INVALID if it is none of ours."""
+    """The address in a wake token, not yet verified; Rejection WAKE_TOKEN_INVALID if it has not even the shape of one."""
     address = _decode(token)
-    if address is None or not hmac.compare_digest(_wake_nonce(address.run_id, address.step, address.workflow_id), address.nonce):
-        raise Rejection(Reason.WAKE_TOKEN_INVALID, "This wake token is not one that a claim of this service carried.")
+    if address is None:
+        raise _invalid_wake_token()
     return address
 
 
-def wake_token(workflow_id: bytes, run_id: str, step: str) -> str:
-    """What an external task is given to call back with: one for all claims of a step in one run, so known before the task is submitted.
+def wake_token(address: tuple[bytes, str, str], secret: str) -> str:
+    """What an external task is given to call back with, for (workflow_id, run_id, step): the same for all claims of a step in one run.
 
-    It proves knowledge of the run id, which is random and never shown together with the workflow's id to anyone but a worker of that run.
+    So it is known before the task is submitted. `secret` is the run's own and stays in its document.
     """
-    return encode_token(Address(workflow_id, run_id, step, _wake_nonce(run_id, step, workflow_id)))
+    workflow_id, run_id, step = address
+    return encode_token(Address(workflow_id, run_id, step, _wake_nonce(workflow_id, run_id, step, secret)))
 
 
-def _wake_nonce(run_id: str, step: str, workflow_id: bytes) -> str:
-    return hashlib.sha256(b"wake\0" + workflow_id + run_id.encode() + step.encode()).digest()[:_NONCE_SIZE].hex()
+def verify_wake_token(address: Address, secret: str) -> None:
+    """Raise Rejection WAKE_TOKEN_INVALID unless the run with this secret gave the token out."""
+    expected = _wake_nonce(address.workflow_id, address.run_id, address.step, secret)
+    if not secret or not hmac.compare_digest(expected, address.nonce):
+        raise _invalid_wake_token()
+
+
+def _invalid_wake_token() -> Rejection:
+    return Rejection(Reason.WAKE_TOKEN_INVALID, "This wake token is not one that a claim of this service carried.")
+
+
+def _wake_nonce(workflow_id: bytes, run_id: str, step: str, secret: str) -> str:
+    text = workflow_id + run_id.encode() + step.encode()
+    return hmac.digest(secret.encode(), text, "sha256")[:_NONCE_SIZE].hex()
 
 
 def idempotency_key(run_id: str, step: str, generation: int) -> str:

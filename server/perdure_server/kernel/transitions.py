@@ -4,12 +4,13 @@ A row reads: in this state, on this event, the next state is one of these. tests
 docs/states.md is drawn from here.
 """
 
-from enum import Enum
+from enum import StrEnum
 
 from perdure_server.kernel.workflow import ENDED, STEP_ENDS, StepState, WorkflowState
 
 
-class StepEvent(Enum):
+# Strings, because the hash of a plain Enum is computed in Python, once per transition.
+class StepEvent(StrEnum):
     """What can happen to a step."""
 
     UNBLOCK = "its dependencies are complete"
@@ -37,7 +38,7 @@ class StepEvent(Enum):
     TERMINATE = "the workflow is terminated"
 
 
-class WorkflowEvent(Enum):
+class WorkflowEvent(StrEnum):
     """What can happen to a workflow."""
 
     CANCEL = "someone asked to cancel"

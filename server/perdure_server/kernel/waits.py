@@ -1,5 +1,7 @@
 """Durable waits: what is open, and which stored signals satisfy it."""
 
+from itertools import islice
+
 from perdure_server.kernel import limits
 from perdure_server.kernel.values import Wait
 from perdure_server.kernel.workflow import OpenCondition, Signal
@@ -37,7 +39,8 @@ def first_to_hold(inbox: tuple[Signal, ...], wait: tuple[OpenCondition, ...]) ->
 def _places(inbox: tuple[Signal, ...], condition: OpenCondition) -> list[int]:
     if not condition.signal:
         return []
-    places = [place for place, signal in enumerate(inbox) if signal.name == condition.signal][: condition.count]
+    named = (place for place, signal in enumerate(inbox) if signal.name == condition.signal)
+    places = list(islice(named, condition.count))
     return places if len(places) == condition.count else []
 
 

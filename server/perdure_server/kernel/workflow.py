@@ -195,6 +195,7 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     step_count: int
     trace: Trace
     policy_revision: int = 1
+    wake_secret: str = ""  # what this run's wake tokens are made with; never leaves the document
     input: Payload | None = None
     input_digest: bytes = b""
     request_ids: tuple[str, ...] = ()

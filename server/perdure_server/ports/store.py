@@ -227,5 +227,8 @@ class Store(Protocol):
     async def time(self) -> tuple[int, int]:
         """(store time in ms, round trip in ms) from `hello.localTime`. Raises StoreUnavailable."""
 
+    def counters(self) -> Mapping[str, int]:
+        """What was counted since `open`, for metrics: batches and writes of the group commit, queries and loads, quarantined documents."""
+
     def description(self) -> Mapping[str, str]:
         """Kind, version, durability and which roads are in use, for GetServerInfo and `doctor`. No host, no credentials."""

@@ -1,36 +1,30 @@
 """Group commit: writes that wait while batches are in flight go out together.
 
-At most two batches are in flight. A batch holds one write per `_id`, and never one whose `_id` is in the other batch, so a write that
-depends on another goes out after its acknowledgement. Every caller is answered for its own write alone, and a caller that is cancelled
-leaves its write where it is.
+At most two batches are in flight; many writes that wait at once are divided over both. A batch holds one write per `_id`, and never one
+whose `_id` is in the other batch, so a write that depends on another goes out after its acknowledgement. Every caller is answered for its
+own write alone, and a caller that is cancelled leaves its write where it is.
 
-The roads. BULK_WRITE: the command of MongoDB 8 tells the result of each operation. INSERT_AND_UPDATE, for MongoDB 6 and 7: `insert` tells
-it, too, `update` tells only how many matched, so a short count is settled by one read of the batch. INSERT_AND_BULK_WRITE, for SecantusDB,
-which flushes its journal once for an `insert` of many and once per operation of a `bulkWrite`.
-
-To settle, every write leaves a fresh `write_id` in the document. The stored one equal to ours proves that we wrote; the revision that we
-would have written under another `write_id` proves that somebody else did. What neither proves is settled by the count, or is unknown.
+Two roads. BULK_WRITE: the command of MongoDB 8 tells the result of each operation. INSERT_AND_UPDATE, for MongoDB 6 and 7: `insert` tells
+it, too, `update` tells only how many matched, so a short count is settled by one read of the batch. To settle, every write leaves a fresh
+`write_id` in the document. The stored one equal to ours proves that we wrote; the revision that we would have written under another
+`write_id` proves that somebody else did. What neither proves is settled by the count, or is unknown.
 """
 
 import asyncio
 import logging
 import secrets
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum
-from typing import Any, Final, Protocol
-
-from bson.raw_bson import RawBSONDocument
+from typing import Any, Protocol
 
 from perdure_server.kernel.workflow import Workflow
-from perdure_server.ports.errors import DocumentTooLarge, StoreError, StoreUnavailable
+from perdure_server.ports.errors import StoreError, StoreUnavailable
 from perdure_server.store import documents, limits
-from perdure_server.store.driver import DUPLICATE_KEY, MAJORITY, encoded, is_unavailable
+from perdure_server.store.driver import MAJORITY
+from perdure_server.store.writes import Outcome, Write, answer_all, distrust_if_not_replicated, outcome_of_error, proof
 
 log = logging.getLogger(__name__)
-
-_TOO_LARGE: Final = frozenset({10334, 17419, 17420, 17280})
-_BAD_VALUE: Final = 2  # an insert that is too large has only this code and a text
 
 Document = dict[str, Any]
 
@@ -40,7 +34,6 @@ class Road(Enum):
 
     BULK_WRITE = "bulkWrite"
     INSERT_AND_UPDATE = "insert, update"
-    INSERT_AND_BULK_WRITE = "insert, bulkWrite"
 
 
 class Sender(Protocol):
@@ -55,47 +48,6 @@ class Sender(Protocol):
         """Sends a command to the admin database."""
 
 
-class _Write:
-    """One conditional write that waits for its answer. `old` None inserts."""
-
-    __slots__ = ("body", "identity", "new", "old", "result", "size", "write_id")
-
-    def __init__(self, old: Workflow | None, new: Workflow, write_id: int, result: asyncio.Future[bool]) -> None:
-        self.old = old
-        self.new = new
-        self.write_id = write_id
-        self.result = result
-        self.identity = new.workflow_id
-        if old is None:
-            document = documents.encode(new)
-            document[documents.WRITE_ID] = write_id
-            self.body: RawBSONDocument = encoded(document)
-        else:
-            update = documents.encode_change(old, new)
-            update.set[documents.WRITE_ID] = write_id
-            self.body = encoded(update.operators())
-        self.size = len(self.body.raw)
-        if self.size > limits.DOCUMENT_BYTES:
-            raise DocumentTooLarge(f"the write alone has {self.size} bytes")
-
-    def condition(self) -> Document:
-        """What the stored document must still be."""
-        base = self.old or self.new
-        return {"_id": self.identity, "run_id": base.run_id, "revision": base.revision}
-
-    def answer(self, outcome: bool | StoreError) -> None:
-        """Tells the caller, unless it has gone."""
-        if self.result.done():
-            return
-        if isinstance(outcome, bool):
-            self.result.set_result(outcome)
-        else:
-            self.result.set_exception(outcome)
-
-
-Outcome = bool | StoreError | None  # None: not told by the reply
-
-
 class Committer:
     """Owns the writes of the `workflows` collection. `commit` may be called by any task of the loop; `close` ends it."""
 
@@ -106,7 +58,7 @@ class Committer:
         self.reads_to_settle = 0
         self._sender = sender
         self._collection = collection
-        self._waiting: deque[_Write] = deque()
+        self._waiting: deque[Write] = deque()
         self._busy: set[bytes] = set()  # ids in flight
         self._in_flight: set[asyncio.Task[None]] = set()
         self._pump_is_due = False
@@ -119,7 +71,7 @@ class Committer:
             raise StoreUnavailable("the store is closed")
         self._last_write_id = (self._last_write_id + 1) & 0x7FFF_FFFF_FFFF_FFFF
         result: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Write(old, new, self._last_write_id, result))
+        self._waiting.append(Write(old, new, self._last_write_id, result))
         self._pump_soon()
         return await result
 
@@ -150,14 +102,17 @@ class Committer:
 
     def _landed(self, task: asyncio.Task[None]) -> None:
         self._in_flight.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a %s failed; its callers were told that the result is unknown", task.get_name(), exc_info=error)
         if self._waiting:
             self._pump_soon()
 
-    def _take(self) -> list[_Write]:
-        batch: list[_Write] = []
-        left: list[_Write] = []
+    def _take(self) -> list[Write]:
+        batch: list[Write] = []
+        left: list[Write] = []
         size = 0
-        while self._waiting and len(batch) < limits.BATCH_WRITES:
+        most = min(limits.BATCH_WRITES, self._share())
+        while self._waiting and len(batch) < most:
             write = self._waiting.popleft()
             if write.identity in self._busy:
                 left.append(write)
@@ -171,7 +126,12 @@ class Committer:
         self._waiting.extendleft(reversed(left))
         return batch
 
-    async def _run(self, batch: list[_Write]) -> None:
+    def _share(self) -> int:
+        # A server carries out one command's writes one after the other: many are divided over what may be in flight.
+        count = len(self._waiting)
+        return count if count < limits.DIVIDED_FROM else -(-count // (limits.BATCHES_IN_FLIGHT - len(self._in_flight)))
+
+    async def _run(self, batch: list[Write]) -> None:
         self.batches += 1
         self.writes += len(batch)
         try:
@@ -181,15 +141,15 @@ class Committer:
                 self._busy.discard(write.identity)
                 write.answer(StoreUnavailable("the batch was broken off"))
 
-    async def _send(self, batch: Sequence[_Write], again: bool = False) -> None:
+    async def _send(self, batch: Sequence[Write], again: bool = False) -> None:
         try:
-            outcomes = await (self._bulk_write(batch) if self.road is Road.BULK_WRITE else self._separately(batch))
+            outcomes = await (self._bulk_write(batch) if self.road is Road.BULK_WRITE else self._insert_and_update(batch))
         except StoreUnavailable as error:
-            _answer_all(batch, error)
+            answer_all(batch, error)
             return
         except StoreError as error:
             if len(batch) == 1:
-                _answer_all(batch, error)
+                answer_all(batch, error)
                 return
             # One write spoiled the command for its neighbours: each goes alone.
             for write in batch:
@@ -203,7 +163,7 @@ class Committer:
         for write, outcome in zip(batch, outcomes, strict=True):
             write.answer(StoreUnavailable("the result could not be told") if outcome is None else outcome)
 
-    async def _bulk_write(self, batch: Sequence[_Write]) -> list[Outcome]:
+    async def _bulk_write(self, batch: Sequence[Write]) -> list[Outcome]:
         operations: list[Document] = [
             {"insert": 0, "document": write.body}
             if write.old is None
@@ -223,19 +183,18 @@ class Committer:
         outcomes: list[Outcome] = [None] * len(batch)
         for result in reply["cursor"]["firstBatch"]:
             index = result["idx"]
-            outcomes[index] = result["n"] == 1 if result["ok"] else _outcome_of_error(batch[index], result)
-        _distrust_if_not_replicated(reply, outcomes)
+            outcomes[index] = result["n"] == 1 if result["ok"] else outcome_of_error(batch[index], result)
+        distrust_if_not_replicated(reply, outcomes)
         return outcomes
 
-    async def _separately(self, batch: Sequence[_Write]) -> list[Outcome]:
+    async def _insert_and_update(self, batch: Sequence[Write]) -> list[Outcome]:
         inserts = [write for write in batch if write.old is None]
         updates = [write for write in batch if write.old is not None]
-        update = self._bulk_write if self.road is Road.INSERT_AND_BULK_WRITE else self._update
         if not updates:
             return await self._insert(inserts)
         if not inserts:
-            return await update(updates)
-        answers = await asyncio.gather(self._insert(inserts), update(updates), return_exceptions=True)
+            return await self._update(updates)
+        answers = await asyncio.gather(self._insert(inserts), self._update(updates), return_exceptions=True)
         found: dict[bytes, Outcome] = {}
         for part, answer in zip((inserts, updates), answers, strict=True):
             if isinstance(answer, StoreUnavailable):
@@ -247,32 +206,32 @@ class Committer:
                 found.update(zip((write.identity for write in part), answer, strict=True))
         return [found[write.identity] for write in batch]
 
-    async def _insert(self, batch: Sequence[_Write]) -> list[Outcome]:
+    async def _insert(self, batch: Sequence[Write]) -> list[Outcome]:
         reply = await self._sender.command(
             {"insert": self._collection, "documents": [write.body for write in batch], "ordered": False, "writeConcern": MAJORITY}
         )
         outcomes: list[Outcome] = [True] * len(batch)
         for error in reply.get("writeErrors", ()):
-            outcomes[error["index"]] = _outcome_of_error(batch[error["index"]], error)
-        _distrust_if_not_replicated(reply, outcomes)
+            outcomes[error["index"]] = outcome_of_error(batch[error["index"]], error)
+        distrust_if_not_replicated(reply, outcomes)
         return outcomes
 
-    async def _update(self, batch: Sequence[_Write]) -> list[Outcome]:
+    async def _update(self, batch: Sequence[Write]) -> list[Outcome]:
         updates = [{"q": write.condition(), "u": write.body, "multi": False} for write in batch]
         reply = await self._sender.command({"update": self._collection, "updates": updates, "ordered": False, "writeConcern": MAJORITY})
         outcomes: list[Outcome] = [None] * len(batch)
         for error in reply.get("writeErrors", ()):
-            outcomes[error["index"]] = _outcome_of_error(batch[error["index"]], error)
+            outcomes[error["index"]] = outcome_of_error(batch[error["index"]], error)
         open_count = outcomes.count(None)
         if reply["n"] in {0, open_count}:
             outcomes = [reply["n"] == open_count if outcome is None else outcome for outcome in outcomes]
         elif None in outcomes:
             await self._settle(batch, outcomes, reply["n"])
         outcomes = [StoreUnavailable("the result could not be told") if outcome is None else outcome for outcome in outcomes]
-        _distrust_if_not_replicated(reply, outcomes)
+        distrust_if_not_replicated(reply, outcomes)
         return outcomes
 
-    async def _settle(self, batch: Sequence[_Write], outcomes: list[Outcome], matched: int | None = None) -> None:
+    async def _settle(self, batch: Sequence[Write], outcomes: list[Outcome], matched: int | None = None) -> None:
         """Fills in, from one read, what the reply did not tell. `matched` is how many of the open ones the reply counted, if it did.
 
         The command was acknowledged by the majority, and so was everything before it: a local read shows nothing that could be lost.
@@ -284,7 +243,7 @@ class Committer:
             log.warning("the results of %d writes could not be read back", len(open_writes), exc_info=error)
             return
         for index, write in open_writes.items():
-            outcomes[index] = _proof(write, stored.get(write.identity))
+            outcomes[index] = proof(write, stored.get(write.identity))
         if matched is None:
             return
         left = [index for index in open_writes if outcomes[index] is None]
@@ -303,48 +262,7 @@ class Committer:
                 "batchSize": len(ids),
                 "singleBatch": True,
                 "readConcern": {"level": "local"},
+                "maxTimeMS": limits.READ_TIMEOUT_MS,
             }
         )
         return {document["_id"]: document for document in reply["cursor"]["firstBatch"]}
-
-
-def _proof(write: _Write, stored: Mapping[str, Any] | None) -> bool | None:
-    """What the stored document proves about a write whose command was carried out; None = nothing."""
-    if stored is None:
-        return None
-    if stored.get(documents.WRITE_ID) == write.write_id:
-        return True
-    if write.old is None:
-        # Only this start made this run_id.
-        return True if stored["run_id"] == write.new.run_id else None
-    if stored["run_id"] == write.old.run_id == write.new.run_id and stored["revision"] <= write.new.revision:
-        return False
-    return None
-
-
-def _outcome_of_error(write: _Write, error: Mapping[str, Any]) -> Outcome:
-    code = error["code"]
-    if code == DUPLICATE_KEY and write.old is None:
-        return False
-    if code in _TOO_LARGE or (code == _BAD_VALUE and "too large" in error.get("errmsg", "")):
-        return DocumentTooLarge(f"the store refused the document (code {code})")
-    if is_unavailable(code):
-        return StoreUnavailable(f"the store could not do it now (code {code})")
-    return StoreError(f"the store refused the write (code {code})")
-
-
-def _distrust_if_not_replicated(reply: Mapping[str, Any], outcomes: list[Outcome]) -> None:
-    """A write concern error means that what the primary did may still be lost: neither True nor False is known."""
-    error = reply.get("writeConcernError")
-    if error is None:
-        return
-    for index, outcome in enumerate(outcomes):
-        if not isinstance(outcome, DocumentTooLarge):
-            outcomes[index] = StoreUnavailable(f"the majority did not confirm in time (code {error.get('code')})")
-
-
-def _answer_all(batch: Sequence[_Write], error: StoreError) -> None:
-    for write in batch:
-        own = StoreUnavailable(str(error)) if isinstance(error, StoreUnavailable) else StoreError(str(error))
-        own.__cause__ = error
-        write.answer(own)

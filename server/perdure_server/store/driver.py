@@ -4,7 +4,7 @@ Only `database.command` is used, which both drivers share and which takes read a
 about them has no effect. Timeouts, retries and the primary are pinned here for the same reason (cases C66).
 """
 
-import inspect
+import asyncio
 import logging
 from collections.abc import Awaitable, Mapping, MutableMapping
 from typing import Any, Final, Literal, Protocol
@@ -15,13 +15,16 @@ from bson.raw_bson import RawBSONDocument
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo import AsyncMongoClient
 from pymongo.errors import (
+    AutoReconnect,
     ConfigurationError,
     ConnectionFailure,
     ExecutionTimeout,
     InvalidURI,
+    NetworkTimeout,
     NotPrimaryError,
     OperationFailure,
     PyMongoError,
+    ServerSelectionTimeoutError,
     WaitQueueTimeoutError,
 )
 from pymongo.uri_parser import parse_uri
@@ -36,22 +39,6 @@ Document = dict[str, Any]
 
 MAJORITY: Final[Mapping[str, Any]] = {"w": "majority", "j": True, "wtimeout": limits.WRITE_TIMEOUT_MS}
 
-_PINNED: Final[Mapping[str, Any]] = {
-    "appname": "perdure",
-    "w": "majority",
-    "journal": True,
-    "wTimeoutMS": limits.WRITE_TIMEOUT_MS,
-    "readPreference": "primary",
-    "readConcernLevel": "local",
-    "retryWrites": False,
-    "retryReads": False,
-    "timeoutMS": None,
-    "socketTimeoutMS": limits.SOCKET_TIMEOUT_MS,
-    "connectTimeoutMS": limits.CONNECT_TIMEOUT_MS,
-    "serverSelectionTimeoutMS": limits.SELECTION_TIMEOUT_MS,
-    "waitQueueTimeoutMS": limits.SELECTION_TIMEOUT_MS,
-    "maxPoolSize": limits.CONNECTIONS,
-}
 # In the URI these contradict a promise; the rest of the pinned ones are only numbers.
 _CONTRADICTING: Final = ("w", "journal", "readpreference", "readpreferencetags", "maxstalenessseconds", "readconcernlevel", "retrywrites")
 
@@ -76,7 +63,7 @@ class Connection:
         """Raises StoreError when the URL is not one; connects at the first command."""
         self.database = database
         self.driver = driver
-        options = dict(_PINNED)
+        options = _pinned()
         try:
             _warn_of_contradictions(url)
             self._client: Any = AsyncIOMotorClient(url, **options) if driver == "motor" else AsyncMongoClient(url, **options)
@@ -102,14 +89,15 @@ class Connection:
         return reply
 
     async def read(self, command: Document) -> Document:
-        """A command that changes nothing: sent a second time when the first met a broken connection.
+        """A command that changes nothing: sent a second time when the first met a broken connection or a server that is primary no more.
 
         Raises StoreUnavailable, StoreError, and bson.errors.InvalidBSON when one of the documents does not decode.
         """
         try:
             return await self.command(command)
         except StoreUnavailable as error:
-            if not isinstance(error.__cause__, ConnectionFailure):
+            # A second wait for a server that is silent, or that nobody finds, would only take the caller's time.
+            if not isinstance(error.__cause__, AutoReconnect) or isinstance(error.__cause__, NetworkTimeout | ServerSelectionTimeoutError):
                 raise
             return await self.command(command)
 
@@ -123,9 +111,11 @@ class Connection:
 
     async def close(self) -> None:
         """Closes the connections. Does nothing the second time."""
-        closed = self._client.close()
-        if inspect.isawaitable(closed):
-            await closed
+        if self.driver == "motor":
+            # It says good-bye to the server, and would hold the event loop until that answers.
+            await asyncio.to_thread(self._client.close)
+        else:
+            await self._client.close()
 
 
 class CommandRefusedError(StoreError):
@@ -167,3 +157,22 @@ def _warn_of_contradictions(url: str) -> None:
     ignored = sorted(name for name in _CONTRADICTING if name in found)
     if ignored:
         log.warning("options of the MongoDB URL are overridden, since they would weaken what an OK means: %s", ", ".join(ignored))
+
+
+def _pinned() -> dict[str, Any]:
+    return {
+        "appname": "perdure",
+        "w": "majority",
+        "journal": True,
+        "wTimeoutMS": limits.WRITE_TIMEOUT_MS,
+        "readPreference": "primary",
+        "readConcernLevel": "local",
+        "retryWrites": False,
+        "retryReads": False,
+        "timeoutMS": None,
+        "socketTimeoutMS": limits.SOCKET_TIMEOUT_MS,
+        "connectTimeoutMS": limits.CONNECT_TIMEOUT_MS,
+        "serverSelectionTimeoutMS": limits.SELECTION_TIMEOUT_MS,
+        "waitQueueTimeoutMS": limits.SELECTION_TIMEOUT_MS,
+        "maxPoolSize": limits.CONNECTIONS,
+    }

@@ -12,8 +12,11 @@ CONNECTIONS: Final = 32
 
 BATCHES_IN_FLIGHT: Final = 2
 BATCH_WRITES: Final = 500
+DIVIDED_FROM: Final = 16  # waiting writes; fewer go out as one batch
 BATCH_BYTES: Final = 12 * 1024 * 1024  # below the 16 MiB of a command on every version
 LOADS_TOGETHER: Final = 100
+LISTS_IN_FLIGHT: Final = 4  # lists and counts never take the driver's threads from commits and renewals
+REFUSED_KEPT: Final = 1_000  # of one session; an older one is lost in its workflow anyway
 REVISIONS_TOGETHER: Final = 1_000
 PAYLOAD_BATCH_BYTES: Final = 8 * 1024 * 1024
 DOCUMENT_BYTES: Final = 16 * 1024 * 1024  # MongoDB's own bound

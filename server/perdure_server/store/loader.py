@@ -69,6 +69,8 @@ class Loader:
 
     def _landed(self, task: asyncio.Task[None]) -> None:
         self._in_flight.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a %s failed; its callers were told that the result is unknown", task.get_name(), exc_info=error)
         if self._waiting:
             self._pump_soon()
 

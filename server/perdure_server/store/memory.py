@@ -91,6 +91,10 @@ class MemoryStore:
         """The clock, at no distance."""
         return await self._around("time", lambda: (self._clock(), 0))
 
+    def counters(self) -> Mapping[str, int]:
+        """Nothing is counted."""
+        return {}
+
     def description(self) -> Mapping[str, str]:
         """As the port says."""
         return {"kind": "memory", "version": "1", "durability": "none: lost with the process", "group_commit": "none"}

@@ -10,6 +10,7 @@ from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.values import Payload
 from perdure_server.ports.errors import StoreError
 from perdure_server.ports.store import ActiveDefinition, Session
+from perdure_server.store import limits
 from perdure_server.store.definitions import decode_definition, encode_definition, with_policy_revision
 from perdure_server.store.payloads import payload_id_of, reference_to
 
@@ -124,7 +125,7 @@ class MemorySessions:
                 return True
             if nonce in stored.held:
                 return False
-            self._keep(replace(stored, refused=tuple(dict.fromkeys((*stored.refused, nonce)))))
+            self._keep(replace(stored, refused=tuple(dict.fromkeys((*stored.refused, nonce)))[-limits.REFUSED_KEPT :]))
             return True
 
         return await self._around("sessions.refuse", apply)

@@ -11,7 +11,7 @@ from perdure_server.store.committer import Road
 from perdure_server.store.definitions import MongoDefinitions
 from perdure_server.store.driver import Connection, Driver
 from perdure_server.store.payloads import MongoPayloads
-from perdure_server.store.probe import Abilities, probe
+from perdure_server.store.probe import SECANTUS, Abilities, probe
 from perdure_server.store.schema import ensure_indexes, migrate, release_quarantined
 from perdure_server.store.sessions import MongoSessions
 from perdure_server.store.workflows import MongoWorkflows
@@ -65,6 +65,20 @@ class MongoStore:
         round_trip = time.monotonic() - begun
         return (hello["localTime"].replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND, round(round_trip * 1_000)
 
+    def counters(self) -> Mapping[str, int]:
+        """As the port says."""
+        if self._mongo_workflows is None:
+            return {}
+        committer, loader = self._mongo_workflows.committer, self._mongo_workflows.loader
+        return {
+            "commit_batches": committer.batches,
+            "commit_writes": committer.writes,
+            "commit_reads_to_settle": committer.reads_to_settle,
+            "load_queries": loader.queries,
+            "loads": loader.loads,
+            "quarantined": loader.quarantined,
+        }
+
     def description(self) -> Mapping[str, str]:
         """As the port says."""
         if self._abilities is None:
@@ -74,7 +88,7 @@ class MongoStore:
             "kind": abilities.kind,
             "version": abilities.version,
             "topology": abilities.topology + (" with arbiters" if abilities.arbiters else ""),
-            "durability": "majority, journal",
+            "durability": "majority, journal" + (" if it runs with --sync-on-commit" if abilities.kind == SECANTUS else ""),
             "reads": f"local from the primary; {abilities.linearizable} where an answer has no write of its own",
             "group_commit": abilities.road.value,
             "driver": self.connection.driver,

@@ -14,6 +14,7 @@ from perdure_server.store.replies import confirmed, value_of
 log = logging.getLogger(__name__)
 
 PROBES: Final = "probes"
+SECANTUS: Final = "SecantusDB"
 
 NO_REPLICA_SET: Final = (
     "this MongoDB runs without a replica set, so it cannot promise that an acknowledged write survives. "
@@ -46,7 +47,7 @@ async def probe(connection: Connection, road: Road | None = None) -> Abilities:
     await _conditional_writes(connection, key)
     await _atomic_pipelines(connection, key)
     linearizable = await _linearizable(connection, key)
-    kind = "SecantusDB" if "secantusVersion" in build else "MongoDB"
+    kind = SECANTUS if "secantusVersion" in build else "MongoDB"
     road = road or await _road(connection, key, kind)
     await connection.command({"delete": PROBES, "deletes": [{"q": {"_id": key}, "limit": 1}], "writeConcern": MAJORITY})
     return Abilities(
@@ -126,4 +127,5 @@ async def _road(connection: Connection, key: str, kind: str) -> Road:
     told = [result["n"] for result in reply["cursor"]["firstBatch"]]
     if told != [1, 0]:
         return Road.INSERT_AND_UPDATE
-    return Road.INSERT_AND_BULK_WRITE if kind == "SecantusDB" else Road.BULK_WRITE
+    # SecantusDB passes over the `j` of a bulkWrite: unless it runs with --sync-on-commit, kill -9 would lose acknowledged writes.
+    return Road.INSERT_AND_UPDATE if kind == SECANTUS else Road.BULK_WRITE

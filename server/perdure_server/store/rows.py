@@ -13,7 +13,19 @@ log = logging.getLogger(__name__)
 Document = dict[str, Any]
 
 # What a row does without: steps, everything that holds a payload, and what only the rules look at.
-NOT_IN_ROWS: Final = ("steps", "packed_steps", "input", "output", "inbox", "events", "signal_ids", "request_ids", "failure.details")
+NOT_IN_ROWS: Final = (
+    "steps",
+    "packed_steps",
+    "input",
+    "output",
+    "inbox",
+    "events",
+    "signal_ids",
+    "request_ids",
+    "step_queues",
+    "wake_secret",
+    "failure.details",
+)
 
 
 def filter_of(query: WorkflowQuery, after: PageKey | None = None) -> Document:

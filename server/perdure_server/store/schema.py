@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from perdure_server.ports.errors import StoreError
-from perdure_server.store import documents
+from perdure_server.store import documents, limits
 from perdure_server.store.definitions import ACTIVE, DEFINITIONS
 from perdure_server.store.driver import MAJORITY, Connection
 from perdure_server.store.replies import confirmed, is_duplicate
@@ -52,7 +52,11 @@ MIGRATIONS: Final = (Migration(1, "first format", _nothing),)
 
 
 async def ensure_indexes(connection: Connection) -> None:
-    """Creates what is missing. Raises StoreError if an index of that name exists with another definition."""
+    """Creates what is missing. Raises StoreError if an index of that name exists with another definition.
+
+    On a collection that is large already this takes longer than a command may: then StoreUnavailable, while the server goes on
+    building, and the next try finds more of it done.
+    """
     for collection, indexes in INDEXES.items():
         specifications = [_specification(keys, sparse) for keys, sparse in indexes]
         await connection.command({"createIndexes": collection, "indexes": specifications, "writeConcern": {"w": "majority"}})
@@ -60,7 +64,8 @@ async def ensure_indexes(connection: Connection) -> None:
 
 async def migrate(connection: Connection) -> int:
     """Runs every migration that is not recorded as done, in order; returns the number of the stored format."""
-    reply = await connection.read({"find": MIGRATIONS_COLLECTION, "filter": {}, "singleBatch": True, "readConcern": {"level": "majority"}})
+    command = {"find": MIGRATIONS_COLLECTION, "filter": {}, "singleBatch": True, "maxTimeMS": limits.READ_TIMEOUT_MS}
+    reply = await connection.read({**command, "readConcern": {"level": "majority"}})
     done = {document["_id"] for document in reply["cursor"]["firstBatch"]}
     for migration in MIGRATIONS:
         if migration.number in done:

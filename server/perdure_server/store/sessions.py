@@ -95,7 +95,9 @@ class MongoSessions:
     async def refuse(self, session_id: str, nonce: str) -> bool:
         """As the port says: one command decides, whatever `hold` does meanwhile."""
         literal = {"$literal": nonce}
-        refused = {"$cond": [{"$in": [literal, "$held"]}, "$refused", {"$setUnion": ["$refused", [literal]]}]}
+        is_known = {"$or": [{"$in": [literal, "$held"]}, {"$in": [literal, "$refused"]}]}
+        added = {"$slice": [{"$concatArrays": ["$refused", [literal]]}, -limits.REFUSED_KEPT]}
+        refused = {"$cond": [is_known, "$refused", added]}
         stored = await self._modify({"_id": session_id, "alive": True}, [{"$set": {"refused": refused}}])
         return stored is None or nonce not in stored["held"]
 

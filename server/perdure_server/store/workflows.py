@@ -1,5 +1,6 @@
 """The `workflows` collection: one document per workflow. Writes go through the committer, loads through the loader, the rest is queries."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ class MongoWorkflows:
         self.committer = Committer(connection, WORKFLOWS, road)
         self.loader = Loader(connection, WORKFLOWS, linearizable)
         self._connection = connection
+        self._lists = asyncio.Semaphore(limits.LISTS_IN_FLIGHT)
 
     async def close(self) -> None:
         """Sends what was accepted and waits for it."""
@@ -70,18 +72,23 @@ class MongoWorkflows:
     async def find(self, query: WorkflowQuery, limit: int, after: PageKey | None) -> WorkflowRows:
         """As the port says. One row more than asked tells whether there is another page."""
         condition = filter_of(query, after)
-        if not query.workflow_types:
-            # Equality on every field before the times lets the index give the order; without it the server sorts all that match.
-            condition["workflow_type"] = {"$in": await self._types_of(query.namespace)}
-        condition.setdefault("state", {"$in": [state.name for state in WorkflowState]})
         direction = -1 if query.descending else 1
-        found = await self._find(condition, dict.fromkeys(NOT_IN_ROWS, 0), limit + 1, {"start_time": direction, "_id": direction})
+        async with self._lists:
+            if not query.workflow_types:
+                # Equality on every field before the times lets the index give the order; without it the server sorts all that match.
+                types = await self._types_of(query.namespace)
+                if not types:
+                    return WorkflowRows((), None)
+                condition["workflow_type"] = {"$in": types}
+            condition.setdefault("state", {"$in": [state.name for state in WorkflowState]})
+            found = await self._find(condition, dict.fromkeys(NOT_IN_ROWS, 0), limit + 1, {"start_time": direction, "_id": direction})
         return page(found, limit)
 
     async def count(self, query: WorkflowQuery, at_most: int) -> int:
         """As the port says."""
         command = {"count": WORKFLOWS, "query": filter_of(query), "limit": at_most, "maxTimeMS": limits.READ_TIMEOUT_MS}
-        reply = await self._connection.read({**command, "readConcern": {"level": "local"}})
+        async with self._lists:
+            reply = await self._connection.read({**command, "readConcern": {"level": "local"}})
         return int(reply["n"])
 
     async def delete(self, workflow: Workflow) -> bool:

@@ -1,0 +1,174 @@
+"""Calls: one channel, a deadline on everything, UNAVAILABLE tried again and nothing else."""
+
+import asyncio
+import json
+import os
+import random
+import time
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+import grpc
+from grpc import aio
+
+from perdure import limits, tracing
+from perdure.config import ConnectionConfig
+from perdure.errors import PerdureError, Unavailable
+from perdure.statuses import error_of_call
+from perdure.v1.admin_service_pb2_grpc import AdminServiceStub
+from perdure.v1.worker_service_pb2_grpc import WorkerServiceStub
+from perdure.v1.workflow_service_pb2_grpc import WorkflowServiceStub
+
+if TYPE_CHECKING:
+    from perdure.v1.admin_service_pb2_grpc import AdminServiceAsyncStub
+    from perdure.v1.worker_service_pb2_grpc import WorkerServiceAsyncStub
+    from perdure.v1.workflow_service_pb2_grpc import WorkflowServiceAsyncStub
+
+RequestT_contra = TypeVar("RequestT_contra", contravariant=True)
+S = TypeVar("S")
+
+CLIENT_NAME: Final = "perdure-python"
+
+END_OF_STREAM: Final[object] = aio.EOF  # type: ignore[attr-defined]  # missing in the stubs of grpc
+
+SERVICE_CONFIG: Final = json.dumps(
+    {
+        "methodConfig": [
+            {
+                "name": [{"service": f"perdure.v1.{service}"} for service in ("WorkflowService", "AdminService")]
+                + [{"service": "perdure.v1.WorkerService", "method": method} for method in ("Complete", "Heartbeat", "RenewClaims")],
+                "retryPolicy": {
+                    "maxAttempts": 3,
+                    "initialBackoff": "0.05s",
+                    "maxBackoff": "0.5s",
+                    "backoffMultiplier": 2,
+                    "retryableStatusCodes": ["UNAVAILABLE"],
+                },
+            }
+        ]
+    }
+)
+"""UNAVAILABLE is the one code that may be retried blindly; every mutation carries an id that makes its repeat harmless."""
+
+
+class Method(Protocol[RequestT_contra, S]):
+    """One unary method of a stub."""
+
+    def __call__(self, request: RequestT_contra, /, *, timeout: float | None, metadata: Any) -> "aio.UnaryUnaryCall[Any, S]":
+        """Begins the call."""
+
+
+def open_channel(config: ConnectionConfig, credentials: grpc.ChannelCredentials | None = None, *, alone: bool = False) -> aio.Channel:
+    """A channel of the running loop. `alone`: with a connection of its own, which no other channel shares."""
+    options: list[tuple[str, Any]] = [
+        ("grpc.service_config", SERVICE_CONFIG),
+        ("grpc.max_receive_message_length", limits.MESSAGE_BYTES),
+        ("grpc.max_send_message_length", limits.MESSAGE_BYTES),
+        ("grpc.max_reconnect_backoff_ms", int(limits.RETRY_MAX_INTERVAL * 1000)),
+        ("grpc.use_local_subchannel_pool", int(alone)),
+        ("grpc.primary_user_agent", CLIENT_NAME),
+    ]
+    if credentials is None:
+        return aio.insecure_channel(config.address, options=options)
+    return aio.secure_channel(config.address, credentials, options=options)
+
+
+def call_metadata(config: ConnectionConfig) -> list[tuple[str, str]]:
+    """Metadata of every call: the bearer token, and the caller's trace context."""
+    token = [("authorization", f"Bearer {config.token}")] if config.token else []
+    return token + tracing.outgoing()
+
+
+def jittered(interval: float) -> float:
+    """Between half the interval and all of it, so that many clients do not come back in step."""
+    return interval * random.uniform(0.5, 1.0)  # noqa: S311 -- spreads load, guards nothing
+
+
+class Calls:
+    """The channel of one client, on the loop that first used it."""
+
+    def __init__(self, config: ConnectionConfig, timeout: float, credentials: grpc.ChannelCredentials | None) -> None:
+        self.config = config
+        self.timeout = timeout
+        self.credentials = credentials
+        self._channel: aio.Channel | None = None
+        self._reached = False
+        self._process_id = 0
+
+    @property
+    def channel(self) -> aio.Channel:
+        """The channel, opened at its first use. Raises RuntimeError in a forked child, where gRPC does not work."""
+        if self._channel is None:
+            self._channel = open_channel(self.config, self.credentials)
+            self._process_id = os.getpid()
+        elif self._process_id != os.getpid():
+            raise RuntimeError("this client was opened before a fork; gRPC cannot go on in the child: make a new Client there, or spawn")
+        return self._channel
+
+    @property
+    def workflows(self) -> "WorkflowServiceAsyncStub":
+        """What business services call."""
+        return WorkflowServiceStub(self.channel)
+
+    @property
+    def workers(self) -> "WorkerServiceAsyncStub":
+        """What workers call."""
+        return WorkerServiceStub(self.channel)
+
+    @property
+    def admin(self) -> "AdminServiceAsyncStub":
+        """What operators and deployments call."""
+        return AdminServiceStub(self.channel)
+
+    def metadata(self) -> list[tuple[str, str]]:
+        """Metadata of a call that begins now."""
+        return call_metadata(self.config)
+
+    @property
+    def reached(self) -> bool:
+        """Whether a server has ever answered."""
+        return self._reached
+
+    def note_reached(self) -> None:
+        """A server has answered: from now on UNAVAILABLE is worth waiting for."""
+        self._reached = True
+
+    async def unary(self, method: Method[RequestT_contra, S], request: RequestT_contra, within: float | None = None) -> S:
+        """One call with its retries, `within` so many seconds (None: the client's). Raises PerdureError."""
+        allowed = self.timeout if within is None else within
+        began = time.monotonic()
+        interval = limits.RETRY_INITIAL_INTERVAL
+        while True:
+            remaining = began + allowed - time.monotonic()
+            try:
+                answer = await method(request, timeout=max(0.001, remaining), metadata=self.metadata())
+            except aio.AioRpcError as failure:
+                error = error_of_call(failure)
+                pause = self._pause(error, began, allowed, interval)
+                if pause is None:
+                    raise error from None
+            else:
+                self._reached = True
+                return answer
+            await asyncio.sleep(pause)
+            interval = min(limits.RETRY_MAX_INTERVAL, interval * 2)
+
+    async def close(self) -> None:
+        """Closes the channel; calls that still run end with CANCELLED."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            await channel.close(None)
+
+    def _pause(self, error: PerdureError, began: float, allowed: float, interval: float) -> float | None:
+        """How long to wait before the next try; None: there is none."""
+        if not isinstance(error, Unavailable):
+            self._reached = True
+            return None
+        self._reached = self._reached or bool(error.reason)
+        bound = allowed if self._reached else min(allowed, limits.FIRST_CONTACT_TIMEOUT)
+        asked = error.retry_after.total_seconds() if error.retry_after is not None else 0.0
+        pause = max(jittered(interval), asked)
+        if time.monotonic() + pause >= began + bound:
+            if not error.reason:
+                error.message = f"no server at {self.config.address}: {error.message}; start one by `perdure dev`, or set PERDURE_ADDRESS"
+            return None
+        return pause

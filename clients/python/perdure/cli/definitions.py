@@ -1,0 +1,131 @@
+"""perdure definitions apply / show / list / lint / activate."""
+
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from perdure.cli.output import ago, console, echo_json, message_json
+from perdure.cli.session import connected, json_option
+from perdure.client import Client
+from perdure.definition_file import dump_definition, load_definition
+from perdure.definitions import RegisteredDefinition
+from perdure.errors import Unavailable
+from perdure.v1 import definition_pb2
+
+file_argument = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
+@click.group()
+def definitions() -> None:
+    """Types of workflows: apply them from files, look at them, check them."""
+
+
+@definitions.command()
+@file_argument
+@click.option("--activate", is_flag=True, help="New starts of the type use it from now on.")
+@click.option("--update-policy", is_flag=True, help="If it is known already and its policies differ, take these.")
+@json_option
+@connected
+async def apply(client: Client, *, file: Path, activate: bool, update_policy: bool, as_json: bool) -> None:
+    """Register the definition in FILE; the same content again changes nothing."""
+    stored = await client.definitions.register(load_definition(file), activate=activate, update_policy=update_policy)
+    _warn(stored)
+    if as_json:
+        echo_json(_facts(stored))
+        return
+    what = "registered" if stored.created else "known already"
+    click.echo(f"{stored.workflow_type} {what}, {'active' if stored.active else 'not active'}, fingerprint {stored.fingerprint}")
+    if not stored.active:
+        click.echo(f"hint: perdure definitions apply {file} --activate", err=True)
+
+
+@definitions.command()
+@click.argument("workflow_type", metavar="TYPE")
+@click.option("--fingerprint", default="", help="Which version; default the active one.")
+@json_option
+@connected
+async def show(client: Client, *, workflow_type: str, fingerprint: str, as_json: bool) -> None:
+    """Print a definition, as the file that `apply` takes."""
+    stored = await client.definitions.get(workflow_type, fingerprint)
+    if as_json:
+        click.echo(message_json(stored.message))
+        return
+    click.echo(
+        f"# fingerprint {stored.fingerprint}, {'active' if stored.active else 'not active'}, policy revision {stored.policy_revision}"
+    )
+    click.echo(dump_definition(stored.message.definition), nl=False)
+
+
+@definitions.command("list")
+@click.argument("workflow_type", metavar="[TYPE]", required=False)
+@json_option
+@connected
+async def list_definitions(client: Client, *, workflow_type: str | None, as_json: bool) -> None:
+    """List definitions, of one type or all."""
+    table = Table(box=None, header_style="bold")
+    for title in ("TYPE", "VERSION", "ACTIVE", "REGISTERED", "FINGERPRINT"):
+        table.add_column(title, overflow="fold")
+    async for stored in client.definitions.list(workflow_type or ""):
+        if as_json:
+            click.echo(message_json(stored.message))
+        active = "yes" if stored.active else ""
+        table.add_row(stored.workflow_type, stored.version, active, ago(stored.register_time), stored.fingerprint[:16])
+    if not as_json:
+        console().print(table)
+
+
+@definitions.command()
+@click.argument("workflow_type", metavar="TYPE")
+@click.argument("fingerprint")
+@json_option
+@connected
+async def activate(client: Client, *, workflow_type: str, fingerprint: str, as_json: bool) -> None:
+    """Make a registered version the one that new starts use."""
+    stored = await client.definitions.activate(workflow_type, fingerprint)
+    if as_json:
+        echo_json(_facts(stored))
+    else:
+        click.echo(f"{stored.workflow_type} {stored.fingerprint} is active")
+
+
+@definitions.command()
+@file_argument
+@click.option("--offline", is_flag=True, help="Ask no server.")
+@json_option
+@connected
+async def lint(client: Client, *, file: Path, offline: bool, as_json: bool) -> None:
+    """Name every fault of the definition in FILE; a server, where one is reached, checks it too. Stores nothing."""
+    definition = load_definition(file)
+    checked = None if offline else await _check(client, definition)
+    if as_json:
+        echo_json({"valid": True, "checkedBy": "server" if checked else "file only", **(_facts(checked) if checked else {})})
+    elif checked is None:
+        click.echo(f"{file}: no fault found without a server{'' if offline else ' (none was reached)'}")
+    else:
+        click.echo(f"{file}: valid, fingerprint {checked.fingerprint}")
+    if checked is not None:
+        _warn(checked)
+
+
+async def _check(client: Client, definition: definition_pb2.Definition) -> RegisteredDefinition | None:
+    try:
+        return await client.definitions.register(definition, validate_only=True)
+    except Unavailable:
+        return None
+
+
+def _warn(stored: RegisteredDefinition) -> None:
+    for warning in stored.warnings:
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _facts(stored: RegisteredDefinition) -> dict[str, object]:
+    return {
+        "workflowType": stored.workflow_type,
+        "fingerprint": stored.fingerprint,
+        "active": stored.active,
+        "created": stored.created,
+        "warnings": list(stored.warnings),
+        "stepContracts": dict(stored.step_contracts),
+    }

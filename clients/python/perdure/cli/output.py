@@ -1,0 +1,128 @@
+"""How values look: plain text for pipes, tables for terminals, JSON for programs."""
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+from google.protobuf import json_format
+from google.protobuf.message import Message
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from perdure import payloads
+from perdure.v1 import payload_pb2
+from perdure.view import StepView, Workflow
+
+COLOURS = {
+    "COMPLETED": "green",
+    "RUNNING": "cyan",
+    "EXECUTING": "cyan",
+    "WAITING": "blue",
+    "READY": "yellow",
+    "QUEUED": "yellow",
+    "BACKOFF": "yellow",
+    "FAILING": "red",
+    "FAILED": "red",
+    "HELD": "red",
+    "CANCELLING": "magenta",
+    "CANCELLED": "magenta",
+    "TERMINATED": "magenta",
+    "BLOCKED": "bright_black",
+    "SKIPPED": "bright_black",
+}
+
+
+def console() -> Console:
+    """The terminal; plain and wide where there is none."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=200)
+
+
+def coloured(state: str) -> Text:
+    """A state in its colour."""
+    return Text(state, style=COLOURS.get(state, ""))
+
+
+def message_json(message: Message, *, indent: int | None = None) -> str:
+    """A message of the wire in canonical protobuf JSON, on one line unless indented."""
+    return json.dumps(json_format.MessageToDict(message), ensure_ascii=False, indent=indent)
+
+
+def echo_json(value: object) -> None:
+    """One JSON value on one line."""
+    click.echo(json.dumps(value, ensure_ascii=False))
+
+
+def payload_text(payload: payload_pb2.Payload | None) -> str:
+    """A value for people: JSON as it was written, sizes for the rest."""
+    if payload is None or payload.WhichOneof("data") is None:
+        return ""
+    return payload.json if payload.WhichOneof("data") == "json" else str(payloads.inline(payload))
+
+
+def shortened(text: str, length: int) -> str:
+    """The text on one line, cut with an ellipsis."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def ago(time: datetime | None) -> str:
+    """How long ago, such as `3m ago`; future times as `in 3m`."""
+    if time is None:
+        return ""
+    distance = datetime.now(UTC) - time
+    seconds = abs(distance.total_seconds())
+    units: Sequence[tuple[float, str]] = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+    size, unit = next(((size, unit) for size, unit in units if seconds >= size), (1, "s"))
+    told = f"{int(seconds // size)}{unit}"
+    return f"{told} ago" if distance >= timedelta() else f"in {told}"
+
+
+def workflows_table(workflows: Iterable[Workflow]) -> Table:
+    """Workflows, one a row."""
+    table = Table(box=None, header_style="bold")
+    for title in ("TYPE", "KEY", "ROUND", "STATE", "PHASE", "STARTED", "LABELS"):
+        table.add_column(title, overflow="fold")
+    for workflow in workflows:
+        labels = " ".join(f"{name}={value}" for name, value in workflow.labels.items())
+        names = (workflow.workflow_type, workflow.business_key, str(workflow.round))
+        table.add_row(*names, coloured(workflow.state), workflow.phase, ago(workflow.start_time), labels)
+    return table
+
+
+def steps_table(steps: Iterable[StepView]) -> Table:
+    """Steps of a workflow, one a row."""
+    table = Table(box=None, header_style="bold")
+    for title in ("STEP", "STATE", "ATTEMPT", "WORKER", "ABOUT"):
+        table.add_column(title, overflow="fold")
+    for step in steps:
+        table.add_row(step.name, coloured(step.state), str(step.attempt or ""), step.worker_id, about(step))
+    return table
+
+
+def about(step: StepView) -> str:
+    """What a step waits for, failed with, or gave."""
+    parts: list[str] = []
+    if step.waits_for:
+        parts.append(f"waits for {' or '.join(step.waits_for)}")
+    if step.next_time is not None:
+        parts.append(f"next {ago(step.next_time)}")
+    if step.failure is not None:
+        parts.append(f"failed: {step.failure}")
+    if step.phase_reason:
+        parts.append(step.phase_reason)
+    if step.message.HasField("output"):
+        parts.append(payload_text(step.message.output))
+    return shortened(", ".join(parts), 120)
+
+
+def facts(pairs: Iterable[tuple[str, Any]]) -> Table:
+    """Names and values, without those that are empty."""
+    table = Table.grid(padding=(0, 2))
+    for name, value in pairs:
+        if value:
+            table.add_row(Text(name, style="bold"), value if isinstance(value, Text) else str(value))
+    return table

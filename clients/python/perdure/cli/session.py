@@ -1,0 +1,163 @@
+"""What every command shares: where the server is, how to speak, and what an error becomes."""
+
+import asyncio
+import functools
+import json
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Concatenate, Final, NoReturn, ParamSpec
+
+import click
+
+from perdure import errors
+from perdure.client import Client
+from perdure.durations import parse_duration
+from perdure.errors import PerdureError
+from perdure.payloads import Payload
+from perdure.reasons import ErrorReason
+
+P = ParamSpec("P")
+
+NOT_COMPLETED: Final = 1
+EXIT_CODES: Final[Mapping[type[PerdureError], int]] = {
+    errors.WorkflowNotCompleted: NOT_COMPLETED,
+    errors.Unavailable: 3,
+    errors.CallTimeout: 3,
+    errors.Overloaded: 3,
+    errors.InvalidRequest: 4,
+    errors.AlreadyExists: 4,
+    errors.NotAllowed: 4,
+    errors.Conflict: 4,
+    errors.NotImplementedYet: 4,
+    errors.ClaimLost: 4,
+    errors.NotFound: 5,
+    errors.AccessDenied: 6,
+    errors.ServerFault: 70,
+}
+INTERRUPTED: Final = 130
+
+ADVICE: Final[Mapping[str, str]] = {
+    ErrorReason.START_INPUT_MISMATCH: "the stored workflow is untouched; `perdure show` it, or use another key",
+    ErrorReason.WORKFLOW_ALREADY_EXISTS: "use --on-open or --on-closed to say what should happen",
+    ErrorReason.WORKFLOW_NOT_FOUND: "`perdure list` shows what there is; the namespace may be another (--namespace)",
+    ErrorReason.WORKFLOW_CLOSED: "it has ended: `perdure result` tells how",
+    ErrorReason.DEFINITION_NOT_FOUND: "`perdure definitions apply FILE --activate`, or connect a worker that brings it",
+    ErrorReason.SIGNAL_ID_REUSED: "give another --id, or none",
+    ErrorReason.NOT_IMPLEMENTED: "this server is older than the command, or the call is not built yet",
+}
+"""What a person can do, by reason; said below the error."""
+
+
+class Duration(click.ParamType[timedelta]):
+    """A duration with its unit, such as 30s."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        """The duration, or a usage error that says how to write one."""
+        if isinstance(value, timedelta):
+            return value
+        try:
+            return parse_duration(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Json(click.ParamType[Payload]):
+    """A JSON value: itself, `@file`, or `-` for standard input. It travels as it was written."""
+
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Payload:
+        """The payload, or a usage error."""
+        if isinstance(value, Payload):
+            return value
+        text = self._read(str(value), param, ctx)
+        try:
+            json.loads(text, parse_constant=_refuse_constant)
+        except ValueError as error:
+            self.fail(f"not JSON: {error}. Text needs its own quotes, such as '\"text\"'", param, ctx)
+        return Payload(json=text.strip())
+
+    def _read(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "-":
+            return sys.stdin.read()
+        if not value.startswith("@"):
+            return value
+        try:
+            return Path(value[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            self.fail(f"cannot read {value[1:]}: {error}", param, ctx)
+
+
+class Label(click.ParamType[tuple[str, str]]):
+    """name=value."""
+
+    name = "name=value"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """Name and value, or a usage error."""
+        if isinstance(value, tuple):
+            return value
+        name, separator, content = str(value).partition("=")
+        if not name or not separator:
+            self.fail(f"{value!r} is not name=value", param, ctx)
+        return name, content
+
+
+def connected(command: Callable[Concatenate[Client, P], Awaitable[int | None]]) -> Callable[P, None]:
+    """Runs an async command with a client, and turns its errors into words and exit codes. Adds --address and --namespace."""
+
+    @click.option("--address", metavar="HOST:PORT", help="Server; default PERDURE_ADDRESS, else 127.0.0.1:7463.")
+    @click.option("--namespace", metavar="NAME", help="Namespace; default PERDURE_NAMESPACE, else `default`.")
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        address, namespace = kwargs.pop("address", None), kwargs.pop("namespace", None)
+
+        async def conduct() -> int | None:
+            async with Client(_text(address), namespace=_text(namespace)) as client:
+                return await command(client, *args, **kwargs)
+
+        try:
+            code = asyncio.run(conduct())
+        except PerdureError as error:
+            fail(error, as_json=bool(kwargs.get("as_json")))
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
+        except BrokenPipeError:
+            # The reader of a pipe, such as `head`, has seen enough.
+            sys.stderr.close()
+            sys.exit(0)
+        sys.exit(code or 0)
+
+    return run
+
+
+def fail(error: PerdureError, *, as_json: bool) -> NoReturn:
+    """Says what went wrong and what to do, and ends with the error's exit code."""
+    code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 70)
+    if as_json:
+        violations = [{"field": violation.field, "description": violation.description} for violation in error.violations]
+        facts = {"reason": str(error.reason), "message": error.message, "metadata": dict(error.metadata), "violations": violations}
+        click.echo(json.dumps({"error": facts}, ensure_ascii=False), err=True)
+        sys.exit(code)
+    click.echo(f"error: {error}", err=True)
+    advice = error.metadata.get("command") or ADVICE.get(error.reason)
+    if advice:
+        click.echo(f"hint: {advice}", err=True)
+    sys.exit(code)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+type_argument = click.argument("workflow_type", metavar="TYPE")
+key_argument = click.argument("key", metavar="KEY")
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,283 @@
+"""The client: starts workflows, finds them, and makes workers."""
+
+import uuid
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, Self, TypeAlias
+
+import grpc
+
+from perdure import limits, payloads
+from perdure.calls import Calls
+from perdure.config import connection_config
+from perdure.definition import Definition
+from perdure.definitions import Definitions
+from perdure.run import Run, Signalled, Started
+from perdure.steps import StepName
+from perdure.v1 import admin_service_pb2, filter_pb2, workflow_pb2, workflow_service_pb2
+from perdure.view import Workflow, WorkflowRef, WorkflowState, workflow_of, workflow_state
+from perdure.worker.plan import WorkerOptions
+from perdure.worker.worker import Worker
+
+OnOpen: TypeAlias = Literal["use_existing", "reject", "supersede"]
+OnClosed: TypeAlias = Literal["use_existing", "new_round", "new_round_if_failed", "reject"]
+
+
+@dataclass(frozen=True, slots=True)
+class StartSignal:
+    """A signal that rides along with a start, in the same write."""
+
+    name: str
+    payload: object = None
+    signal_id: str = ""
+    """Makes it count once; empty: a new one."""
+
+
+class Client:
+    """Talks to a Perdure server. Without arguments: to PERDURE_ADDRESS, else to `perdure dev` on this machine.
+
+    Use it as `async with Client() as client`, or call `close` at the end. It belongs to the event loop that first uses it.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        namespace: str | None = None,
+        token: str | None = None,
+        credentials: grpc.ChannelCredentials | None = None,
+        timeout: timedelta = timedelta(seconds=limits.CALL_TIMEOUT),
+    ) -> None:
+        self.config = connection_config(address, namespace, token)
+        """Where the server is and who asks."""
+        self._calls = Calls(self.config, timeout.total_seconds(), credentials)
+        self.definitions = Definitions(self._calls)
+        """The definitions of the namespace."""
+
+    def __repr__(self) -> str:
+        return f"<Client {self.config.address} {self.config.namespace}>"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connection; calls that still run end."""
+        await self._calls.close()
+
+    def worker(
+        self,
+        *definitions: Definition,
+        slots: Mapping[str, int] | int | None = None,
+        steps: Iterable[StepName] | None = None,
+        worker_id: str = "",
+        lease: timedelta | None = None,
+        grace: timedelta = timedelta(seconds=limits.STOP_GRACE),
+        register: bool = True,
+        handle_signals: bool = True,
+        labels: Mapping[str, str] | None = None,
+    ) -> Worker:
+        """A worker for the steps of these definitions; it works inside `async with worker`, or by `await worker.run()`.
+
+        Args:
+            definitions: What it can run.
+            slots: How many activities of a step may run at once, by step name (`transcribe`, or `note.transcribe`); or one
+                number for all. Steps that are not named share 100 slots (`async def`), a thread (`def`) or a process per core.
+            steps: Serve only these. None: all that have code here.
+            worker_id: For people; empty: host name and process id.
+            lease: Wish for the session's lease. None: the server's default, 30 s.
+            grace: How long running activities may go on after a stop was asked for, before their claims are given back.
+            register: Register the definitions, and activate those whose type has no active one.
+            handle_signals: SIGTERM leaves the `async with` block; a second one ends the grace.
+            labels: Free facts about the worker, for people.
+
+        Raises:
+            ValueError: `slots` or `steps` names no step.
+            DefinitionRejected: An annotation cannot be resolved or decoded.
+        """
+        options = WorkerOptions(slots, steps, worker_id, lease, grace, register, handle_signals, labels or {})
+        return Worker(self._calls, definitions, options)
+
+    async def start(
+        self,
+        workflow: Definition | str,
+        *,
+        key: str,
+        input: object = None,  # noqa: A002 -- the wire's name for it
+        labels: Mapping[str, str] | None = None,
+        request_id: str = "",
+        on_open: OnOpen | None = None,
+        on_closed: OnClosed | None = None,
+        start_at: datetime | None = None,
+        signals: Iterable[StartSignal] = (),
+        priority: int | None = None,
+        queue: str = "",
+        step_queues: Mapping[str, str] | None = None,
+        fairness_key: str = "",
+        fairness_weight: float | None = None,
+        workflow_timeout: timedelta | None = None,
+        retention: timedelta | None = None,
+        definition_fingerprint: str = "",
+        expected_fence: int | None = None,
+        validate_only: bool = False,
+    ) -> Run:
+        """Accepts a piece of work, once per key: a repeat gives the same workflow, `run.created` False. Returns when it is stored.
+
+        Args:
+            workflow: Its definition, or the name of its type.
+            key: The caller's own name of the business object.
+            input: What it is about.
+            labels: To find it by.
+            request_id: Makes a repeat of this very request recognisable; empty: a new one.
+            on_open: What if the key has an open round. None: `use_existing`.
+            on_closed: What if the key's last round has ended. None: `use_existing`.
+            start_at: The first step waits until then; it must know its time zone.
+            signals: Signals stored in the same write.
+            priority: 0 to 9, higher sooner. None: 5.
+            queue: Queue of all steps, instead of their policies'.
+            step_queues: Step name to queue, stronger than `queue`.
+            fairness_key: Work of one key shares a queue fairly with that of others.
+            fairness_weight: Share of this fairness key.
+            workflow_timeout: Instead of the definition's.
+            retention: Instead of the definition's.
+            definition_fingerprint: Which registered definition; empty: the active one.
+            expected_fence: That of the round before; if it is another, Conflict.
+            validate_only: Checks everything and stores nothing.
+
+        Raises:
+            AlreadyExists: The key has another input, or the policy says `reject`.
+            NotFound: The type has no active definition.
+            InvalidRequest: A value is wrong; `violations` names each.
+        """
+        workflow_type = workflow if isinstance(workflow, str) else workflow.workflow_type
+        request = workflow_service_pb2.StartWorkflowRequest(
+            workflow=WorkflowRef(workflow_type, key, self.config.namespace, expected_fence=expected_fence).to_message(),
+            input=payloads.encode(input),
+            request_id=request_id or uuid.uuid4().hex,
+            labels=labels,
+            priority=priority,
+            queue=queue,
+            step_queues=step_queues,
+            fairness_key=fairness_key,
+            fairness_weight=fairness_weight,
+            definition_fingerprint=definition_fingerprint,
+            validate_only=validate_only,
+            signals=[
+                workflow_service_pb2.StartSignal(
+                    signal_name=signal.name, payload=payloads.encode(signal.payload), signal_id=signal.signal_id or uuid.uuid4().hex
+                )
+                for signal in signals
+            ],
+        )
+        _set_policies(request, on_open, on_closed)
+        _set_times(request, start_at, workflow_timeout, retention)
+        answer = await self._calls.unary(self._calls.workflows.StartWorkflow, request)
+        started = Started(answer.created, answer.run_id, answer.fence, workflow_state(answer.state), answer.definition_fingerprint)
+        ref = WorkflowRef(workflow_type, key, self.config.namespace, answer.workflow.round or None)
+        return Run(self._calls, ref, started=started, output_type=_output_type(workflow))
+
+    def run(self, workflow: Definition | str, key: str, *, round: int | None = None, expected_fence: int | None = None) -> Run:  # noqa: A002 -- the wire's name for it
+        """A handle on a workflow by its name; asks nobody.
+
+        Args:
+            workflow: Its definition, or the name of its type.
+            key: Its business key.
+            round: Which round of the key; None: the current one.
+            expected_fence: If the run's fence is another, calls raise Conflict.
+        """
+        workflow_type = workflow if isinstance(workflow, str) else workflow.workflow_type
+        ref = WorkflowRef(workflow_type, key, self.config.namespace, round, expected_fence)
+        return Run(self._calls, ref, output_type=_output_type(workflow))
+
+    async def get(self, workflow: Definition | str, key: str) -> Workflow:
+        """A workflow as it is now. Raises NotFound."""
+        return await self.run(workflow, key).get()
+
+    async def list(
+        self,
+        workflow: Definition | str | None = None,
+        *,
+        states: Iterable[WorkflowState] = (),
+        labels: Mapping[str, str] | None = None,
+        keys: Iterable[str] = (),
+        started_after: datetime | None = None,
+        started_before: datetime | None = None,
+        oldest_first: bool = False,
+        with_steps: bool = False,
+    ) -> AsyncIterator[Workflow]:
+        """Workflows that match all that is given, newest first; pages are fetched as they are needed.
+
+        Raises:
+            InvalidRequest: No index serves this combination.
+        """
+        conditions = filter_pb2.WorkflowFilter(labels=labels, business_keys=keys)
+        if workflow is not None:
+            conditions.workflow_types.append(workflow if isinstance(workflow, str) else workflow.workflow_type)
+        conditions.states.extend(workflow_pb2.Workflow.State.Value(f"STATE_{state}") for state in states)
+        if started_after is not None:
+            conditions.start_time.from_time.FromDatetime(started_after)
+        if started_before is not None:
+            conditions.start_time.to_time.FromDatetime(started_before)
+        order = workflow_service_pb2.ListWorkflowsRequest.Order
+        request = workflow_service_pb2.ListWorkflowsRequest(
+            namespace=self.config.namespace,
+            filter=conditions,
+            order_by=order.ORDER_START_TIME_ASC if oldest_first else order.ORDER_START_TIME_DESC,
+            view=workflow_pb2.WORKFLOW_VIEW_STEPS if with_steps else workflow_pb2.WORKFLOW_VIEW_BASIC,
+        )
+        while True:
+            answer = await self._calls.unary(self._calls.workflows.ListWorkflows, request)
+            for message in answer.workflows:
+                yield workflow_of(message)
+            if not answer.next_page_token:
+                return
+            request.page_token = answer.next_page_token
+
+    async def signal(self, wake_token: str, name: str, payload: object = None, *, signal_id: str = "") -> Signalled:
+        """Signals by a claim's wake_token, as a webhook does; by name use `client.run(...).signal`.
+
+        Raises:
+            InvalidRequest: The token is not readable.
+            Conflict: The token is of another round.
+            NotFound: The workflow is gone.
+        """
+        request = workflow_service_pb2.SignalRequest(
+            wake_token=wake_token, signal_name=name, payload=payloads.encode(payload), signal_id=signal_id or uuid.uuid4().hex
+        )
+        answer = await self._calls.unary(self._calls.workflows.Signal, request)
+        return Signalled(answer.duplicate, answer.consumed, request.signal_id)
+
+    async def server_info(self) -> admin_service_pb2.GetServerInfoResponse:
+        """The server that answers: version, defaults, limits, store, coordination."""
+        return await self._calls.unary(self._calls.admin.GetServerInfo, admin_service_pb2.GetServerInfoRequest())
+
+
+def _output_type(workflow: Definition | str) -> Any:
+    return Any if isinstance(workflow, str) else workflow.output_type()
+
+
+def _set_policies(request: workflow_service_pb2.StartWorkflowRequest, on_open: OnOpen | None, on_closed: OnClosed | None) -> None:
+    kinds = workflow_service_pb2.StartWorkflowRequest
+    if on_open is not None:
+        request.on_open = kinds.OnOpen.Value(f"ON_OPEN_{on_open.upper()}")
+    if on_closed is not None:
+        request.on_closed = kinds.OnClosed.Value(f"ON_CLOSED_{on_closed.upper()}")
+
+
+def _set_times(
+    request: workflow_service_pb2.StartWorkflowRequest,
+    start_at: datetime | None,
+    workflow_timeout: timedelta | None,
+    retention: timedelta | None,
+) -> None:
+    if start_at is not None:
+        if start_at.tzinfo is None:
+            raise ValueError("`start_at` needs a time zone, such as datetime.now(UTC) + ...")
+        request.start_at.FromDatetime(start_at)
+    if workflow_timeout is not None:
+        request.workflow_timeout.FromTimedelta(workflow_timeout)
+    if retention is not None:
+        request.retention.FromTimedelta(retention)

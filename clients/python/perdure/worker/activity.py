@@ -1,0 +1,128 @@
+"""One activity: from its claim to its result. Lives on the worker's loop."""
+
+import asyncio
+import concurrent.futures
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from perdure import limits, payloads, tracing
+from perdure.calls import Calls
+from perdure.context import FrameKind
+from perdure.errors import PerdureError
+from perdure.statuses import claim_lost
+from perdure.steps import Step
+from perdure.v1 import payload_pb2, worker_service_pb2, workflow_service_pb2
+from perdure.worker import results
+from perdure.worker.claims import Held
+from perdure.worker.inputs import refs_of
+from perdure.worker.ledger import Ledger
+from perdure.worker.mailbox import Mailbox
+
+
+class Activity:
+    """Runs the function of one claim's step, and is its way to the server."""
+
+    def __init__(self, held: Held, step: Step[..., Any], ledger: Ledger, to_session: Mailbox) -> None:
+        self.held = held
+        self.step = step
+        self.task: asyncio.Task[worker_service_pb2.Result | None] | None = None
+        self.is_lost = False
+        self.is_draining = False
+        self.cancels = 0
+        self._reason = ""
+        self._ledger = ledger
+        self._to_session = to_session
+
+    # ---- what the context asks for, from any thread
+
+    async def save(self, payload: payload_pb2.Payload) -> None:
+        """Stores a checkpoint; returns when it is stored. Raises ClaimLost."""
+        await asyncio.wrap_future(self._save(payload))
+
+    def save_blocking(self, payload: payload_pb2.Payload) -> None:
+        """Stores a checkpoint; returns when it is stored. Raises ClaimLost."""
+        self._save(payload).result()
+
+    def frame(self, kind: FrameKind, payload: payload_pb2.Payload) -> None:
+        """Sends progress, without waiting. Raises ValueError for more than 64 KiB."""
+        size = payloads.size(payload)
+        if size > limits.FRAME_BYTES:
+            raise ValueError(f"a frame has at most {limits.FRAME_BYTES} bytes; this one has {size}")
+        self._to_session.put(self._ledger.frame, self.held, kind, payload)
+
+    def alive(self) -> None:
+        """Notes a sign of life; the next renewal tells it."""
+        self.held.alive_at = time.monotonic()
+
+    def cancel_reason(self) -> str:
+        """Why the activity should stop; empty: it should not."""
+        return self._reason
+
+    # ---- what the worker asks for
+
+    def cancel(self, reason: str) -> None:
+        """Asks the activity to stop. Threads and processes look for themselves."""
+        if self._reason and reason != "CLAIM_LOST":
+            return
+        self._reason = reason
+        if self.task is not None and self.step.is_async:
+            self.cancels += 1
+            self.task.cancel(reason)
+
+    def abandon(self) -> None:
+        """Goes on without the activity, which does not stop."""
+        if self.task is not None:
+            self.cancels += 1
+            self.task.cancel("ABANDONED")
+
+    def outcome_of_cancel(self) -> worker_service_pb2.Result | None:
+        """What an activity that was cancelled reports."""
+        if self.is_lost:
+            return None
+        if self.is_draining:
+            return results.released()
+        if self._reason:
+            return results.cancelled()
+        return results.of_exception(asyncio.CancelledError())
+
+    def _save(self, payload: payload_pb2.Payload) -> "concurrent.futures.Future[None]":
+        stored: concurrent.futures.Future[None] = concurrent.futures.Future()
+        if self.is_lost:
+            raise claim_lost("UNKNOWN")
+
+        def reply(error: PerdureError | None) -> None:
+            if stored.set_running_or_notify_cancel():
+                stored.set_result(None) if error is None else stored.set_exception(error)
+
+        if not self._to_session.put(self._ledger.save, self.held, payload, reply):
+            raise claim_lost("UNKNOWN")
+        return stored
+
+
+Invoke = Callable[[Activity], Awaitable[Any]]
+
+
+async def perform(activity: Activity, calls: Calls, invoke: Invoke) -> worker_service_pb2.Result | None:
+    """Runs the function and makes the result. None: nothing is to be reported."""
+    claim = activity.held.claim
+    try:
+        for payload in refs_of(claim):
+            await _fetch(claim.claim_token, payload, calls)
+        with tracing.activity_context(claim.traceparent, claim.tracestate):
+            value = await invoke(activity)
+        return None if activity.is_lost else results.of_value(value)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling() > activity.cancels:
+            raise  # somebody else's: the loop is being shut down
+        return activity.outcome_of_cancel()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 -- whatever an activity raises is its outcome, SystemExit too
+        return None if activity.is_lost else results.of_exception(error)
+
+
+async def _fetch(token: str, payload: payload_pb2.Payload, calls: Calls) -> None:
+    request = workflow_service_pb2.FetchPayloadRequest(claim_token=token, payload_id=payload.ref.payload_id)
+    payload.CopyFrom((await calls.unary(calls.workflows.FetchPayload, request)).payload)

@@ -1,0 +1,76 @@
+"""From a claim to what its activity gets: context, inputs, checkpoint."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from perdure import payloads
+from perdure.context import ActivityLink, ClaimFacts, Context
+from perdure.errors import PayloadRejected
+from perdure.reasons import ErrorReason
+from perdure.signature import Parameter
+from perdure.steps import Step
+from perdure.v1 import claim_pb2, payload_pb2
+from perdure.view import failure_of
+from perdure.waits import parse_wait_result, woken
+
+
+def prepare(claim: claim_pb2.Claim, step: Step[..., Any], link: ActivityLink) -> tuple[Context[Any], dict[str, Any]]:
+    """The context and the decoded inputs. Raises PayloadRejected if a value is not of the annotated type."""
+    types = step.types
+    inputs = {name: _input(claim, types.parameters[name]) for name in step.needs}
+    checkpoint = _decode("checkpoint", claim.checkpoint if claim.HasField("checkpoint") else None, types.checkpoint)
+    return Context(facts_of(claim), link, checkpoint=checkpoint, wakes=claim.wakes), inputs
+
+
+def facts_of(claim: claim_pb2.Claim) -> ClaimFacts:
+    """What a claim says, as values."""
+    ref = claim.workflow
+    return ClaimFacts(
+        ref.namespace,
+        ref.workflow_type,
+        ref.business_key,
+        ref.round,
+        claim.step,
+        claim.claim_no,
+        claim.attempt,
+        claim.fence,
+        claim.idempotency_key,
+        claim.wake_token,
+        claim.generation,
+        claim.max_attempts,
+        dict(claim.labels),
+        claim.traceparent,
+        claim.tracestate,
+        failure_of(claim.last_failure) if claim.HasField("last_failure") else None,
+        claim.attempt_remaining.ToTimedelta() if claim.HasField("attempt_remaining") else None,
+    )
+
+
+def refs_of(claim: claim_pb2.Claim) -> Iterator[payload_pb2.Payload]:
+    """The values that did not fit into the claim, to be read in place."""
+    carried = [wake.payload for wake in claim.wakes if wake.HasField("payload")]
+    checkpoint = [claim.checkpoint] if claim.HasField("checkpoint") else []
+    return (payload for payload in (*claim.inputs.values(), *checkpoint, *carried) if payload.WhichOneof("data") == "ref")
+
+
+def _input(claim: claim_pb2.Claim, parameter: Parameter) -> Any:
+    name = parameter.name
+    if name in claim.failed_inputs:
+        failure = failure_of(claim.failed_inputs[name])
+        if parameter.takes_failure:
+            return failure
+        raise PayloadRejected(f"input {name} failed ({failure}); annotate it with Failure to take that", reason=ErrorReason.PAYLOAD_INVALID)
+    payload = claim.inputs.get(name)
+    if parameter.is_woken and payload is not None:
+        result = parse_wait_result(payload)
+        return woken(result.condition, result.wakes, parameter.as_type)
+    return _decode(f"input {name}", payload, parameter.as_type)
+
+
+def _decode(what: str, payload: payload_pb2.Payload | None, as_type: Any) -> Any:
+    if what == "checkpoint" and (payload is None or payload.WhichOneof("data") is None):
+        return None  # none is stored, whatever its type
+    try:
+        return payloads.decode(payload, as_type)
+    except PayloadRejected as error:
+        raise PayloadRejected(f"{what}: {error.message}", reason=error.reason) from error

@@ -1,0 +1,83 @@
+"""How an attempt ended, as the message that says so."""
+
+import asyncio
+import traceback
+
+from perdure import limits, payloads
+from perdure.errors import PerdureError
+from perdure.failure import Failure, cut, failure_type
+from perdure.v1 import payload_pb2, worker_service_pb2
+from perdure.waits import KEEP, Wait
+
+REFUSED = "perdure.result_refused"
+"""Failure type of an attempt whose result the server did not take, such as one that is too large."""
+
+
+def of_value(value: object) -> worker_service_pb2.Result:
+    """What an activity returned: an output, or a wait. Raises PayloadRejected if it cannot travel."""
+    if isinstance(value, worker_service_pb2.Result):
+        return value  # made in the activity's own process
+    result = worker_service_pb2.Result()
+    if isinstance(value, Wait):
+        result.waiting.wait.CopyFrom(value.to_message())
+        if value.checkpoint is not KEEP:
+            result.waiting.checkpoint.CopyFrom(payloads.encode(value.checkpoint) or payloads.NO_VALUE)
+        return result
+    result.completed.SetInParent()
+    output = payloads.encode(value)
+    if output is not None:
+        result.completed.output.CopyFrom(output)
+    return result
+
+
+def of_exception(error: BaseException) -> worker_service_pb2.Result:
+    """What an activity raised."""
+    result = worker_service_pb2.Result()
+    result.failed.CopyFrom(failure_message(error))
+    return result
+
+
+def released() -> worker_service_pb2.Result:
+    """The claim is given back unharmed, its checkpoint kept."""
+    result = worker_service_pb2.Result()
+    result.released.SetInParent()
+    return result
+
+
+def cancelled() -> worker_service_pb2.Result:
+    """The activity stopped because it was asked to."""
+    result = worker_service_pb2.Result()
+    result.cancelled.SetInParent()
+    return result
+
+
+def refused(error: PerdureError) -> worker_service_pb2.Result:
+    """Instead of a result that the server did not take: the attempt failed, with the server's words."""
+    return of_exception(Failure(REFUSED, str(error)))
+
+
+def failure_message(error: BaseException) -> payload_pb2.Failure:
+    """The wire's failure of an exception, with its stack trace in the details."""
+    if isinstance(error, Failure):
+        message = payload_pb2.Failure(type=cut(error.type, limits.FAILURE_TYPE_BYTES) or "Failure", non_retryable=error.non_retryable)
+        message.message = cut(error.message, limits.FAILURE_MESSAGE_BYTES)
+        if error.retry_after is not None:
+            message.retry_after.FromTimedelta(error.retry_after)
+        details = error.details
+    else:
+        text = "the activity raised CancelledError by itself" if isinstance(error, asyncio.CancelledError) else str(error)
+        message = payload_pb2.Failure(type=failure_type(type(error)), message=cut(text, limits.FAILURE_MESSAGE_BYTES))
+        details = None
+    message.details.CopyFrom(_details(error, details))
+    return message
+
+
+def _details(error: BaseException, details: object) -> payload_pb2.Payload:
+    lines = "".join(traceback.format_exception(error))
+    # The end of a trace says where it happened.
+    stack = lines.encode(errors="replace")[-limits.FAILURE_STACK_BYTES :].decode(errors="ignore")
+    if details is None:
+        return payload_pb2.Payload(json=payloads.to_json({"stack": stack}))
+    if isinstance(details, bytes | payloads.Payload):
+        return payloads.encode(details) or payloads.NO_VALUE
+    return payload_pb2.Payload(json=payloads.to_json({"stack": stack, "details": details}))

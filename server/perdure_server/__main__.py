@@ -1,0 +1,67 @@
+"""`python -m perdure_server`: serve, and two small commands that a container's probe may run often, so they import little."""
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from perdure_server import config as configuration
+from perdure_server.config import ConfigInvalid
+
+EXIT_FAILED: Final = 1
+EXIT_MISUSED: Final = 2
+USAGE: Final = """usage: python -m perdure_server COMMAND
+
+  serve [flags]       serve until SIGTERM; flags and variables: see `config`
+  config [--markdown] what can be set
+  health [flags] [--liveness]
+                      ask the server at --address and --port: exit code 0 when it serves
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    commands = {"serve": _serve, "config": _config, "health": _health}
+    command = commands.get(given[0]) if given else None
+    if command is None:
+        return _usage()
+    try:
+        return command(given[1:])
+    except ConfigInvalid as error:
+        for fault in error.faults:
+            print(f"perdure {given[0]}: {fault}", file=sys.stderr)
+        return EXIT_MISUSED
+
+
+def _serve(arguments: Sequence[str]) -> int:
+    config = configuration.read(arguments)
+    from perdure_server.main import run  # noqa: PLC0415 -- drivers and all: only this command needs them
+
+    return run(config)
+
+
+def _config(arguments: Sequence[str]) -> int:
+    if list(arguments) not in ([], ["--markdown"]):
+        return _usage()
+    print(configuration.markdown(), end="")
+    return 0
+
+
+def _health(arguments: Sequence[str]) -> int:
+    liveness = "--liveness" in arguments
+    config = configuration.read([argument for argument in arguments if argument != "--liveness"])
+    from perdure_server.rpc.probe import LIVENESS, probe  # noqa: PLC0415 -- grpc: only this command needs it
+
+    host = "127.0.0.1" if config.address in {"0.0.0.0", "::"} else config.address  # noqa: S104 -- the server's wildcard, asked from inside
+    answer = probe(f"[{host}]:{config.port}" if ":" in host else f"{host}:{config.port}", LIVENESS if liveness else "")
+    print(answer)
+    return 0 if answer == "SERVING" else EXIT_FAILED
+
+
+def _usage() -> int:
+    print(USAGE, file=sys.stderr, end="")
+    return EXIT_MISUSED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""Complete: one result, on a stream or unary, and the claims that travel with its answer."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from perdure_server.engine.catalog import Catalog
+from perdure_server.engine.claimtable import ClaimTable, LocalClaim
+from perdure_server.engine.commands import ReportCommand, Settlement, outcome_digest
+from perdure_server.engine.desk import Desk, Pool
+from perdure_server.engine.grants import build_claim, has_refs, resolve_claim
+from perdure_server.engine.mailbox import Mailboxes
+from perdure_server.engine.parts import Parts
+from perdure_server.engine.spill import Spill, payload_of
+from perdure_server.engine.streams import WorkerStream
+from perdure_server.engine.values import GrantedClaim, ResultIn, SettledOut
+from perdure_server.kernel import limits
+from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.outcomes import Report
+from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
+from perdure_server.kernel.seal import queue_id
+from perdure_server.kernel.tokens import decode_claim_token
+from perdure_server.kernel.workflow import Claim, Workflow
+from perdure_server.ports.errors import StoreError, StoreUnavailable
+
+logger = logging.getLogger(__name__)
+
+_FRAMES_WITHIN = limits.SECOND // 2
+_FREES_THE_SLOT = frozenset({Reason.CLAIM_LOST, Reason.CLAIM_ALREADY_SETTLED, Reason.WORKFLOW_NOT_FOUND})
+
+
+class Results:
+    """Applies results through the mailboxes. `frames_stored` returns when the frames under way of a claim are stored."""
+
+    def __init__(self, parts: Parts, mailboxes: Mailboxes, catalog: Catalog, *, claims: ClaimTable, desk: Desk, spill: Spill) -> None:
+        self._payloads = parts.store.payloads
+        self._clock = parts.clock
+        self._dice = parts.entropy.dice
+        self._lease = parts.settings.session_lease
+        self._mailboxes = mailboxes
+        self._catalog = catalog
+        self._claims = claims
+        self._desk = desk
+        self._spill = spill
+        self.frames_stored: Callable[[str], Awaitable[None]] | None = None
+
+    async def complete(self, result: ResultIn) -> SettledOut:
+        """A unary result. Raises Rejection, FieldViolation, StoreError."""
+        local = self._local(result.token)
+        if local is None:
+            answer = await self.settle(result, None)
+        else:
+            local.begin_settling(result.want_next)
+            answer = SettledOut(result.result_id, error=StoreUnavailable("the call was cancelled"))
+            try:
+                answer = await self.settle(result, local.pool, local.stream)
+            finally:
+                self.conclude(local, answer)
+        if answer.error is not None:
+            raise answer.error
+        return answer
+
+    async def settle(self, result: ResultIn, prefer: Pool | None, stream: WorkerStream | None = None) -> SettledOut:
+        """Apply one result; the error, if any, is in the answer. Next claims are noted as held by `stream`."""
+        try:
+            return await self._settle(result, prefer, stream)
+        except Exception as error:  # whatever it is, the worker waits for an answer to this result
+            if not isinstance(error, Rejection | FieldViolation | StoreError):
+                logger.exception("a result failed")
+            return SettledOut(result.result_id, error=error)
+
+    def conclude(self, claim: LocalClaim, answer: SettledOut) -> None:
+        """The result of a local claim is answered."""
+        ended = answer.error is None or (isinstance(answer.error, Rejection) and answer.error.reason in _FREES_THE_SLOT)
+        claim.end_settling(stays=not ended)
+        if ended and self._claims.get(claim.nonce) is claim:
+            self._claims.remove(claim.nonce)
+        self._desk.look(claim.pool)
+
+    async def _settle(self, result: ResultIn, prefer: Pool | None, stream: WorkerStream | None) -> SettledOut:
+        address = decode_claim_token(result.token)
+        if self.frames_stored is not None:
+            await self._let_frames_pass(self.frames_stored(address.nonce))
+        digest = outcome_digest(result.outcome)
+        outcome = result.outcome
+        if self._spill.needed(address.workflow_id, [payload_of(outcome)]):
+            outcome = await self._spill.outcome(address.workflow_id, address.run_id, outcome)
+        report = Report(address.step, address.nonce, outcome, digest, self._dice(), result.last_frame_seq)
+        settlement, workflow = await self._mailboxes.submit(address.workflow_id, ReportCommand(address.run_id, report, prefer))
+        following = await self._next_claims(settlement, workflow, prefer, stream) if settlement.next_claims else ()
+        return SettledOut(result.result_id, settlement.duplicate, following)
+
+    @staticmethod
+    async def _let_frames_pass(stored: Awaitable[None]) -> None:
+        try:
+            async with asyncio.timeout(_FRAMES_WITHIN / limits.SECOND):
+                await stored
+        except TimeoutError:
+            logger.warning("a result overtakes frames that coordination does not take")
+
+    async def _next_claims(
+        self, settlement: Settlement, workflow: Workflow, prefer: Pool | None, stream: WorkerStream | None
+    ) -> tuple[GrantedClaim, ...]:
+        key = workflow.key
+        definition = await self._catalog.get(key.namespace, key.workflow_type, workflow.fingerprint)
+        made: list[GrantedClaim] = []
+        for name, claim_no in settlement.next_claims:
+            step = workflow.steps.get(name)
+            if step is None or step.claim is None or step.claim_no != claim_no:
+                continue
+            known = self._claims.get(step.claim.nonce)
+            pool = known.pool if known is not None else prefer or self._pool_of(definition, workflow, name, step.claim, stream)
+            claim = build_claim(definition, workflow, name, pool, self._clock.now())
+            if has_refs(claim):
+                claim = await self._resolved(claim)
+            if stream is not None and known is None and stream.pools.get(pool.name) is pool:
+                stream.adopt(pool, claim)
+            made.append(claim)
+        return tuple(made)
+
+    async def _resolved(self, claim: GrantedClaim) -> GrantedClaim:
+        try:
+            return await resolve_claim(self._payloads, claim)
+        except StoreUnavailable:
+            return claim  # the result is stored, and the worker can fetch what is behind the refs
+
+    def _pool_of(self, definition: Definition, workflow: Workflow, name: str, claim: Claim, stream: WorkerStream | None) -> Pool:
+        """For a result that came again, perhaps on another server: where its next claim belongs."""
+        if stream is not None and stream.session.session_id == claim.session_id:
+            queue = queue_id(definition, workflow, name)
+            pools = [pool for pool in stream.pools.values() if queue in pool.queues]
+            if pools or stream.pools:
+                return (pools or list(stream.pools.values()))[0]
+        stray = Pool("", lambda: claim.session_id, lambda _claims: None)
+        stray.lease_remaining = lambda: self._lease
+        return stray
+
+    def _local(self, token: str) -> LocalClaim | None:
+        try:
+            return self._claims.get(decode_claim_token(token).nonce)
+        except Rejection:
+            return None

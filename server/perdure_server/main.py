@@ -1,0 +1,212 @@
+"""Builds everything, owns start and stop. The only file that imports adapters.
+
+Start is one stack and stop is its reverse: the store is opened first and closed last. Each part of a stop is bounded, and a watchdog ends
+the process soon after the grace in any case, also when MongoDB hangs (case C60).
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final, NoReturn
+
+from perdure_server import config as configuration
+from perdure_server.config import Config
+from perdure_server.coordination.local import LocalCoordination
+from perdure_server.coordination.redis import RedisCoordination
+from perdure_server.engine.clock import StoreClock
+from perdure_server.engine.entropy import Entropy
+from perdure_server.engine.service import Engine
+from perdure_server.engine.settings import EngineSettings
+from perdure_server.kernel.limits import SECOND
+from perdure_server.ports.coordination import Coordination
+from perdure_server.ports.errors import StoreError, StoreUnavailable
+from perdure_server.ports.store import Store
+from perdure_server.rpc.server import AddressInUse, RpcServer, ServerOptions
+from perdure_server.rpc.server_info import ServerFacts
+from perdure_server.store.mongo import MongoStore
+from perdure_server.telemetry.logs import configure
+from perdure_server.telemetry.open_telemetry import OpenTelemetry, otlp_exporter
+
+LOGGER = logging.getLogger(__name__)
+
+EXIT_FAILED: Final = 1
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that serves. `port` is the one that it listens on."""
+
+    port: int
+    engine: Engine
+    server: RpcServer
+    telemetry: OpenTelemetry
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a caller (`perdure dev`, a test) brings instead of what the configuration names. It is opened and closed by `serve`."""
+
+    store: Store | None = None
+    coordination: Callable[[StoreClock], Coordination] | None = None
+    telemetry: OpenTelemetry | None = None
+    dev: bool = False
+
+
+@asynccontextmanager
+async def serve(config: Config, parts: Parts | None = None) -> AsyncIterator[Running]:
+    """Serve for the time of the context, and stop in order when it is left.
+
+    Raises StoreError when the store cannot be used, StoreUnavailable when it is not reached within store_wait_ms, AddressInUse.
+    """
+    parts = parts or Parts()
+    async with AsyncExitStack() as stack:
+        store = parts.store or MongoStore(config.mongo_url, config.database, config.driver)
+        stack.push_async_callback(_bounded, "store", store.close)
+        await _open_store(store, config.store_wait_ms)
+        clock = StoreClock(store.time)
+        for _ in range(configuration.CLOCK_FIRST_SAMPLES):
+            await clock.sync()
+        coordination = (parts.coordination or _coordination(config))(clock)
+        stack.push_async_callback(_bounded, "coordination", coordination.close)
+        await coordination.open()
+        server_id = secrets.token_hex(6)
+        telemetry = parts.telemetry or _telemetry(config, server_id)
+        telemetry.open()
+        stack.push_async_callback(telemetry.close)
+        settings = EngineSettings(server_id, config.session_lease_ms, drain_grace=config.drain_grace_ms, register_from_hello=parts.dev)
+        engine = Engine(store, coordination, telemetry, clock, settings=settings, entropy=Entropy())
+        stack.push_async_callback(_bounded, "engine", engine.close)
+        await engine.open()
+        engine.supervisor.loop(lambda: _sync(clock), "clock")
+        options = ServerOptions(config.address, config.port, config.insecure, config.trace_sample_ratio)
+        server = RpcServer(engine, options, ServerFacts(version("perdure-server"), clock.now(), parts.dev), telemetry)
+        port = await server.start()
+        stack.push_async_callback(_stop_serving, engine, server, config.drain_grace_ms)
+        LOGGER.info("serving on %s:%d, server id %s, %s", config.address, port, server_id, _summary(engine))
+        yield Running(port, engine, server, telemetry)
+
+
+async def _stop_serving(engine: Engine, server: RpcServer, grace: int) -> None:
+    LOGGER.info("stopping within %d ms", grace)
+    server.leave()
+    await engine.drain(grace * 4 // 5)  # streams end a little before the grace does, so that their last words are not cut
+    await server.stop(grace)
+
+
+async def _open_store(store: Store, wait: int) -> None:
+    deadline = asyncio.get_running_loop().time() + wait / SECOND
+    while True:
+        try:
+            await store.open()
+        except StoreUnavailable as error:
+            if asyncio.get_running_loop().time() >= deadline:
+                raise
+            LOGGER.warning("the store is not reached yet (%s); trying again", error)
+            await _pause(configuration.STORE_RETRY_MS)
+        else:
+            return
+
+
+async def _pause(duration: int) -> None:
+    await asyncio.sleep(duration / SECOND)  # noqa: TID251 -- there is no clock yet: it is made from the store that is being opened
+
+
+async def _sync(clock: StoreClock) -> None:
+    await clock.sleep(configuration.CLOCK_INTERVAL_MS)
+    await clock.sync()
+
+
+async def _bounded(name: str, close: Callable[[], Awaitable[None]]) -> None:
+    # A part that hangs must not keep those below it in the stack from closing.
+    try:
+        async with asyncio.timeout(configuration.CLOSE_MS / SECOND):
+            await close()
+    except TimeoutError:
+        LOGGER.warning("%s did not close in time", name)
+    except Exception:
+        LOGGER.exception("%s failed to close", name)
+
+
+def _coordination(config: Config) -> Callable[[StoreClock], Coordination]:
+    if not config.redis_url:
+        return LocalCoordination
+    return lambda _clock: RedisCoordination(config.redis_url, config.redis_prefix)
+
+
+def _telemetry(config: Config, server_id: str) -> OpenTelemetry:
+    exporter = otlp_exporter(config.otlp_endpoint) if config.otlp_endpoint else None
+    return OpenTelemetry(exporter, {"service.instance.id": server_id, "service.version": version("perdure-server")})
+
+
+def _summary(engine: Engine) -> str:
+    facts = engine.description()
+    names = ("store_kind", "store_version", "store_durability", "coordination_kind")
+    return ", ".join(f"{name.replace('_', ' ')} {facts[name]}" for name in names if facts.get(name))
+
+
+class Signals:
+    """The first signal asks for an orderly stop and starts the watchdog. A second one, or one before it serves, ends the process."""
+
+    def __init__(self, grace: int) -> None:
+        self.stop = asyncio.Event()
+        self.serving = False
+        self._grace = grace
+
+    def install(self) -> None:
+        """Handle SIGTERM and SIGINT from now on."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._handle, number)
+
+    def _handle(self, number: signal.Signals) -> None:
+        if self.stop.is_set() or not self.serving:
+            _leave_now(128 + number, f"{number.name}: leaving at once")
+        self.stop.set()
+        # A thread, because the loop itself may be what hangs.
+        late = (self._grace + configuration.AFTER_GRACE_MS) / SECOND
+        watchdog = threading.Timer(late, _leave_now, (EXIT_FAILED, "the stop took too long: leaving"))
+        watchdog.daemon = True
+        watchdog.start()
+
+
+def _leave_now(code: int, text: str) -> NoReturn:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+    os._exit(code)
+
+
+async def _serve_until_signalled(config: Config) -> None:
+    signals = Signals(config.drain_grace_ms)
+    signals.install()
+    async with serve(config) as running:
+        signals.serving = True
+        print(f"perdure serves on {config.address}:{running.port}", flush=True)
+        await signals.stop.wait()
+
+
+def run(config: Config) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit code. The whole of `python -m perdure_server serve`."""
+    configure(config.log_level, config.log_format)
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve_until_signalled(config))
+    except (StoreError, AddressInUse) as error:
+        print(f"perdure serve: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    return 0
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop  # noqa: PLC0415 -- not there on every platform; then asyncio's own loop serves
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

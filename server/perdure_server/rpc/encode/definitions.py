@@ -1,0 +1,69 @@
+"""Definitions as the server keeps them."""
+
+from perdure.v1 import definition_pb2 as wire
+from perdure_server.kernel.definition import Definition, StepDefinition, StepKind
+from perdure_server.kernel.values import RetryPolicy
+from perdure_server.rpc.encode import values
+
+
+def registered(target: wire.RegisteredDefinition, source: Definition, active: bool) -> None:
+    """A registered definition with what only the server computes."""
+    target.namespace = source.namespace
+    definition(target.definition, source)
+    target.fingerprint = source.fingerprint
+    target.policy_revision = source.policy_revision
+    target.active = active
+    target.etag = f"{source.fingerprint[:16]}.{source.policy_revision}.{'a' if active else 'i'}"
+    target.step_contracts.update({step.name: step.contract for step in source.steps if step.kind is StepKind.ACTIVITY})
+
+
+def definition(target: wire.Definition, source: Definition) -> None:
+    """A definition with every default filled in: registering it again changes nothing."""
+    target.workflow_type = source.workflow_type
+    target.version = source.version
+    target.output_step = source.final_step
+    target.description = source.description
+    policy = target.policy
+    if source.workflow_timeout is not None:
+        values.duration(policy.workflow_timeout, source.workflow_timeout)
+    values.duration(policy.cancel_grace, source.cancel_grace)
+    policy.max_lost_claims = source.max_lost_claims
+    values.duration(policy.retention, source.retention)
+    for step in source.steps:
+        _step(target.steps.add(), step)
+
+
+def retry(target: wire.RetryPolicy, source: RetryPolicy) -> None:
+    """A retry policy."""
+    if source.max_attempts is None:
+        target.unlimited = True
+    else:
+        target.max_attempts = source.max_attempts
+    values.duration(target.initial_interval, source.initial_interval)
+    target.backoff_coefficient = source.coefficient
+    values.duration(target.max_interval, source.max_interval)
+    target.jitter = source.jitter
+    target.non_retryable_types.extend(source.non_retryable_types)
+
+
+def _step(target: wire.StepDefinition, source: StepDefinition) -> None:
+    target.name = source.name
+    target.version = source.version
+    target.description = source.description
+    target.depends_on.extend(source.depends_on)
+    target.needs.names.extend(source.needs)
+    if not source.needs:
+        target.needs.SetInParent()
+    if source.wait is not None:
+        values.wait(target.wait.wait, source.wait)
+    else:
+        target.activity.SetInParent()
+    policy = target.policy
+    policy.queue = source.queue
+    if source.priority is not None:
+        policy.priority = source.priority
+    if source.silence_timeout is not None:
+        values.duration(policy.silence_timeout, source.silence_timeout)
+    if source.kind is StepKind.ACTIVITY:
+        values.duration(policy.attempt_timeout, source.attempt_timeout)
+        retry(policy.retry, source.retry)

@@ -1,0 +1,223 @@
+"""Workflows and their steps, as readers see them."""
+
+from typing import Final
+
+from google.rpc.status_pb2 import Status
+
+from perdure.v1 import workflow_pb2 as wire
+from perdure.v1 import workflow_service_pb2 as service
+from perdure_server.engine.values import CancelAccepted, Signalled, Started, View
+from perdure_server.kernel.definition import Definition, StepDefinition, StepKind
+from perdure_server.kernel.seal import next_wake
+from perdure_server.kernel.timing import step_due
+from perdure_server.kernel.workflow import Step, StepState, Workflow, WorkflowState
+from perdure_server.rpc.encode import values
+from perdure_server.rpc.encode.phases import step_phase, workflow_phase
+from perdure_server.rpc.trace_context import format_traceparent
+
+_KINDS: Final = {
+    StepKind.ACTIVITY: wire.StepView.KIND_ACTIVITY,
+    StepKind.WAIT: wire.StepView.KIND_WAIT,
+    StepKind.MAP: wire.StepView.KIND_MAP,
+    StepKind.CHILD: wire.StepView.KIND_CHILD,
+}
+_BLOCKED: Final = Step(state=StepState.BLOCKED, since=0)
+
+
+def workflow_state(state: int) -> wire.Workflow.State.ValueType:
+    """A state of a workflow; kernel and wire number them alike, which a test holds."""
+    return wire.Workflow.State.ValueType(state)
+
+
+def step_state(state: int) -> wire.StepView.State.ValueType:
+    """A state of a step; kernel and wire number them alike, which a test holds."""
+    return wire.StepView.State.ValueType(state)
+
+
+def workflow(target: wire.Workflow, view: View, detail: wire.WorkflowView.ValueType) -> None:
+    """One workflow as far as `detail` asks: BASIC, STEPS or FULL."""
+    basic(target, view.workflow)
+    target.definition_version = view.definition.version
+    if detail == wire.WORKFLOW_VIEW_BASIC:
+        return
+    with_payloads = detail == wire.WORKFLOW_VIEW_FULL
+    _steps(target, view.workflow, view.definition, with_payloads)
+    if with_payloads:
+        _payloads(target, view.workflow)
+
+
+def basic(target: wire.Workflow, source: Workflow) -> None:
+    """A workflow's own fields without payloads and steps."""
+    values.ref(target.workflow, source.key, source.round)
+    target.run_id = source.run_id
+    target.fence = source.fence
+    target.state = workflow_state(source.state)
+    target.definition_fingerprint = source.fingerprint
+    target.policy_revision = source.policy_revision
+    target.priority = source.priority
+    target.fairness_key = source.fairness_key
+    target.etag = f"{source.run_id}.{source.revision}"
+    target.last_change_seq = source.event_seq
+    target.traceparent = format_traceparent(source.trace, source.trace.root_span_id)
+    target.failed_step = source.failed_step
+    if source.labels:
+        target.labels.update(source.labels)
+    if source.failure is not None:
+        values.failure(target.failure, source.failure, with_payloads=False)
+    _times(target, source)
+    _cancel(target, source)
+    _pending_signals(target, source)
+    _totals(target, source)
+    found = workflow_phase(source)
+    if found is not None:
+        target.phase, target.phase_reason = found.phase, found.reason
+        values.time(target.phase_since_time, found.since)
+
+
+def started(target: service.StartWorkflowResponse, answer: Started) -> None:
+    """The answer to a start."""
+    source = answer.workflow
+    values.ref(target.workflow, source.key, source.round)
+    target.created = answer.created
+    target.run_id = source.run_id
+    target.fence = source.fence
+    target.state = workflow_state(source.state)
+    target.definition_fingerprint = source.fingerprint
+    values.time(target.start_time, source.start_time)
+
+
+def start_failed(target: service.StartWorkflowResult, status: Status) -> None:
+    """One of several starts was refused."""
+    target.status.CopyFrom(status)
+
+
+def signalled(answer: Signalled) -> service.SignalResponse:
+    """The answer to a signal."""
+    response = service.SignalResponse(fence=answer.workflow.fence, duplicate=answer.duplicate, consumed=answer.consumed)
+    values.ref(response.workflow, answer.workflow.key, answer.workflow.round)
+    return response
+
+
+def cancelled(answer: CancelAccepted) -> service.CancelWorkflowResponse:
+    """The answer to a cancel."""
+    source = answer.workflow
+    response = service.CancelWorkflowResponse(state=workflow_state(source.state), duplicate=answer.duplicate, fence=source.fence)
+    values.ref(response.workflow, source.key, source.round)
+    return response
+
+
+def result(view: View) -> service.WaitForResultResponse:
+    """The end, or that there is none yet."""
+    source = view.workflow
+    response = service.WaitForResultResponse(done=source.is_ended, state=workflow_state(source.state), fence=source.fence)
+    values.ref(response.workflow, source.key, source.round)
+    if not source.is_ended:
+        return response
+    if source.state is WorkflowState.COMPLETED and source.output is not None:
+        values.payload(response.output, source.output)
+    if source.state is WorkflowState.FAILED and source.failure is not None:
+        values.failure(response.failure, source.failure)
+        response.failed_step = source.failed_step
+    response.reason = source.cancel_reason
+    return response
+
+
+def step(target: wire.StepView, source: Step, plan: StepDefinition, with_payloads: bool) -> None:
+    """One step of one workflow."""
+    target.name = plan.name
+    target.kind = _KINDS[plan.kind]
+    target.state = step_state(source.state)
+    if source.state is StepState.BLOCKED:
+        return
+    target.generation = source.generation
+    target.attempt = source.attempt
+    target.claim_no = source.claim_no
+    target.cancel_requested = source.state is StepState.CANCELLING
+    target.totals.attempts = source.attempt
+    target.totals.lost_claims = source.lost_claims
+    target.totals.waits = source.waits
+    if source.last_frame_seq is not None:
+        target.last_frame_seq = source.last_frame_seq
+    if source.failure is not None:
+        values.failure(target.failure, source.failure, with_payloads)
+    if source.state is StepState.WAITING:
+        values.open_wait(target.wait, source.wait)
+    for woken in source.wakes:
+        values.wake(target.wakes.add(), woken, with_payloads)
+    _step_times(target, source)
+    if with_payloads and source.output is not None:
+        values.payload(target.output, source.output)
+    if with_payloads and source.checkpoint is not None:
+        values.payload(target.checkpoint, source.checkpoint)
+
+
+def _steps(target: wire.Workflow, source: Workflow, definition: Definition, with_payloads: bool) -> None:
+    for plan in definition.steps:
+        own = target.steps.add()
+        step(own, source.steps.get(plan.name, _BLOCKED), plan, with_payloads)
+        if plan.kind is StepKind.ACTIVITY:
+            own.queue = source.step_queues.get(plan.name) or source.queue or plan.queue
+
+
+def _payloads(target: wire.Workflow, source: Workflow) -> None:
+    if source.input is not None:
+        values.payload(target.input, source.input)
+    if source.output is not None:
+        values.payload(target.output, source.output)
+    if source.failure is not None and source.failure.details is not None:
+        values.payload(target.failure.details, source.failure.details)
+
+
+def _times(target: wire.Workflow, source: Workflow) -> None:
+    values.time(target.start_time, source.start_time)
+    values.time(target.update_time, source.update_time)
+    if source.end_time is not None:
+        values.time(target.end_time, source.end_time)
+    if source.expire_time is not None:
+        values.time(target.expire_time, source.expire_time)
+    wakes = next_wake(source)
+    if wakes is not None:
+        values.time(target.next_time, wakes)
+
+
+def _cancel(target: wire.Workflow, source: Workflow) -> None:
+    if source.state not in {WorkflowState.CANCELLING, WorkflowState.CANCELLED} and not source.cancel_reason:
+        return
+    target.cancel.reason = source.cancel_reason
+    if source.grace_deadline is not None:
+        values.time(target.cancel.grace_end_time, source.grace_deadline)
+
+
+def _pending_signals(target: wire.Workflow, source: Workflow) -> None:
+    found: dict[str, wire.PendingSignal] = {}
+    for signal in source.inbox:
+        pending = found.get(signal.name)
+        if pending is None:
+            pending = found[signal.name] = target.pending_signals.add(signal_name=signal.name)
+            values.time(pending.oldest_time, signal.time)
+        pending.count += 1
+
+
+def _totals(target: wire.Workflow, source: Workflow) -> None:
+    totals = target.totals
+    totals.signals = source.signals_received
+    for own in source.steps.values():
+        totals.claims += own.claim_no
+        totals.attempts += own.attempt
+        totals.lost_claims += own.lost_claims
+
+
+def _step_times(target: wire.StepView, source: Step) -> None:
+    found = step_phase(source)
+    if found is not None:
+        target.phase, target.phase_reason = found.phase, found.reason
+        values.time(target.phase_since_time, found.since)
+    if source.state is StepState.READY:
+        values.time(target.ready_time, source.since)
+    if source.started is not None:
+        values.time(target.start_time, source.started)
+    if source.ended is not None:
+        values.time(target.end_time, source.ended)
+    due = step_due(source)
+    if due is not None:
+        values.time(target.next_time, due)

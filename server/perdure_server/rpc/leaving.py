@@ -1,0 +1,44 @@
+"""How long calls end: politely, when the server leaves or their stream is old, with a reason that tells the client to go on elsewhere."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from perdure_server.kernel.limits import SECOND
+from perdure_server.kernel.rejection import Reason, Rejection
+
+
+class Leaving:
+    """The server's one-way switch. Calls that may wait for long wait inside `cut_short`; short ones just finish."""
+
+    def __init__(self) -> None:
+        self.begun = False
+        self._waiting: set[asyncio.Timeout] = set()
+
+    def begin(self) -> None:
+        """The server leaves: every long call ends now."""
+        self.begun = True
+        now = asyncio.get_running_loop().time()
+        for limit in self._waiting:
+            limit.reschedule(now)
+
+    @asynccontextmanager
+    async def cut_short(self, age: int | None = None) -> AsyncIterator[None]:
+        """Run the body until the server leaves or `age` ms have passed; then Rejection DRAINING."""
+        if self.begun:
+            raise _draining()
+        limit = asyncio.timeout(None if age is None else age / SECOND)
+        try:
+            async with limit:
+                self._waiting.add(limit)
+                yield
+        except TimeoutError:
+            if limit.expired():
+                raise _draining() from None
+            raise
+        finally:
+            self._waiting.discard(limit)
+
+
+def _draining() -> Rejection:
+    return Rejection(Reason.DRAINING, "This server is leaving, or the stream is old; go on at another one.")

@@ -1,0 +1,66 @@
+"""Bounds and rhythms of the transport, each with its reason. Durations in ms, sizes in bytes; the product's own are in kernel/limits.py."""
+
+from typing import Final
+
+from perdure_server.kernel.limits import MINUTE, PAYLOAD, SECOND
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+
+# Messages. Clients of every language take 4 MiB unless told otherwise, so no answer of ours is larger than RESPONSE; a request may
+# carry several payloads of the largest size (a start with its signals, a batch of starts).
+REQUEST: Final = 4 * PAYLOAD
+RESPONSE: Final = 3 * MIB + 512 * KIB
+RESPONSE_MAX: Final = 4 * MIB
+
+# An error's details travel in a trailer. gRPC clients drop a whole answer whose metadata is over 8 KiB, so they are cut before.
+ERROR_DETAILS: Final = 4 * KIB
+ERROR_MESSAGE: Final = 1 * KIB
+
+# RetryInfo, which goes with every RESOURCE_EXHAUSTED and UNAVAILABLE.
+RETRY_STORE: Final = 1 * SECOND  # a step-down takes seconds; sooner only adds load to what is struggling
+RETRY_ELSEWHERE: Final = 100  # draining, not ready: another replica can answer at once
+RETRY_OVERLOADED: Final = 2 * SECOND
+
+# Keepalive: a peer that vanished without a word is found within about half a minute, sooner than a session's lease ends (case C57).
+KEEPALIVE_INTERVAL: Final = 20 * SECOND
+KEEPALIVE_TIMEOUT: Final = 10 * SECOND
+# Clients may ping this often; pings above it are ignored, never punished: "too many pings" would cut healthy workers (case C58).
+PING_INTERVAL_MIN: Final = 5 * SECOND
+
+# After the last handler of ours has returned, its answer may still be on its way; what else is open then is cut.
+LINGER: Final = 250
+# How often readiness is looked at for those who watch the health service.
+HEALTH_INTERVAL: Final = 500
+PROBE: Final = 3 * SECOND
+
+# Connection age spreads clients over replicas that were added later. The order is what matters: our own go_away comes first, at
+# STREAM_AGE; the transport's GOAWAY at CONNECTION_AGE only stops new calls on the connection; and its grace outlives any stream that
+# began before, so that the transport never cuts a stream in the middle of a message (case C58).
+STREAM_AGE: Final = 20 * MINUTE
+STREAM_AGE_JITTER: Final = 5 * MINUTE
+GO_AWAY_GRACE: Final = 30 * SECOND
+CONNECTION_AGE: Final = 30 * MINUTE
+CONNECTION_AGE_GRACE: Final = 30 * MINUTE
+
+# A peer that does not read for this long is cut; what it missed is kept where it belongs, in the workflow (case C62).
+WRITE_STALL: Final = 30 * SECOND
+# After the worker's half-close, answers to what it had sent are still written for this long.
+FINISH_AFTER_HALF_CLOSE: Final = 10 * SECOND
+
+# One call.
+CANCEL_REASON: Final = 4 * KIB
+START_SIGNALS: Final = 16
+FAIRNESS_KEY: Final = 256
+OFFERED_DEFINITIONS: Final = 64
+FILTER_TYPES: Final = 16
+FILTER_LABELS: Final = 8
+COUNTED: Final = 10_000  # counting stops here, and says so
+STREAM_RESULT: Final = 256 * KIB  # told to clients: larger ones go by unary Complete, so that they never delay a renewal
+ANSWER_MARGIN: Final = 200  # a long poll answers this much before the caller's deadline, so that the answer still arrives
+TRACESTATE: Final = 512
+
+# Ids and tokens.
+RUN_ID: Final = 12
+WORKFLOW_ID: Final = 16
+PAGE_TOKEN_DIGEST: Final = 8

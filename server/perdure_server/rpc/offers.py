@@ -1,0 +1,48 @@
+"""The definitions that a worker brings along in its hello: checked for the contracts in them, and registered if it asks."""
+
+from collections.abc import Sequence
+
+from perdure.v1 import claim_pb2, worker_service_pb2
+from perdure_server.engine.service import Engine
+from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.rejection import FieldViolation
+from perdure_server.rpc.decode.definitions import offered, with_wire_paths
+from perdure_server.rpc.encode import workers as encode
+
+Offers = Sequence[claim_pb2.OfferedDefinition]
+Checked = Sequence[Definition | FieldViolation]
+
+
+async def check(engine: Engine, messages: Offers, namespace: str) -> list[Definition | FieldViolation]:
+    """Each definition with its contracts, or its faults. Stores nothing. Raises StoreUnavailable."""
+    found: list[Definition | FieldViolation] = []
+    for definition in offered(messages, namespace):
+        if isinstance(definition, FieldViolation):
+            found.append(definition)
+            continue
+        try:
+            prepared, _ = await engine.register(definition, activate=False, only_if_none=True, validate_only=True)
+        except FieldViolation as error:
+            found.append(with_wire_paths(error))
+        else:
+            found.append(prepared)
+    return found
+
+
+async def register(
+    engine: Engine, messages: Offers, checked: Sequence[Definition | FieldViolation], target: worker_service_pb2.Welcome
+) -> None:
+    """Register those that ask for it, and tell what became of each. Raises StoreUnavailable.
+
+    Activates only where the type has no active definition, or on `perdure dev`.
+    """
+    only_if_none = not engine.settings.register_from_hello
+    for index, (message, definition) in enumerate(zip(messages, checked, strict=True)):
+        status = target.definitions.add()
+        if isinstance(definition, FieldViolation):
+            encode.offered(status, index, definition)
+            continue
+        stored, active = await engine.register(
+            definition, activate=message.register, only_if_none=only_if_none, validate_only=not message.register
+        )
+        encode.offered(status, index, (stored, active is not None and active.fingerprint == stored.fingerprint))

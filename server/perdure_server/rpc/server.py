@@ -1,0 +1,138 @@
+"""The gRPC server: what it serves, how it treats connections, how it starts and stops."""
+
+import asyncio
+import ipaddress
+import logging
+from typing import Final
+
+import grpc
+from grpc_reflection.v1alpha import reflection
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perdure_server.engine.service import Engine
+from perdure_server.kernel.limits import SECOND
+from perdure_server.ports.telemetry import Telemetry
+from perdure_server.rpc import limits
+from perdure_server.rpc.admin_service import AdminService
+from perdure_server.rpc.guard import Guard
+from perdure_server.rpc.health import HealthService
+from perdure_server.rpc.leaving import Leaving
+from perdure_server.rpc.registry import Servicer, generic_handler, unimplemented_methods
+from perdure_server.rpc.server_info import ServerFacts
+from perdure_server.rpc.worker_service import WorkerService
+from perdure_server.rpc.workflow_service import WorkflowService
+
+LOGGER = logging.getLogger(__name__)
+
+OPTIONS: Final = (
+    # A second server on the port must fail, not share it silently.
+    ("grpc.so_reuseport", 0),
+    ("grpc.max_receive_message_length", limits.REQUEST),
+    ("grpc.max_send_message_length", limits.RESPONSE_MAX),
+    # The server pings idle connections, so that a worker that vanished without a word is noticed.
+    ("grpc.keepalive_time_ms", limits.KEEPALIVE_INTERVAL),
+    ("grpc.keepalive_timeout_ms", limits.KEEPALIVE_TIMEOUT),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    # Clients may ping as they like: a connection that is closed for "too many pings" takes claims with it.
+    ("grpc.http2.min_ping_interval_without_data_ms", limits.PING_INTERVAL_MIN),
+    ("grpc.http2.max_ping_strikes", 0),
+    # After our own go_away at limits.STREAM_AGE; see there.
+    ("grpc.max_connection_age_ms", limits.CONNECTION_AGE),
+    ("grpc.max_connection_age_grace_ms", limits.CONNECTION_AGE_GRACE),
+)
+
+
+class AddressInUse(Exception):
+    """The address cannot be bound; the message says which and what to do."""
+
+
+class ServerOptions(Struct, frozen=True):
+    """Where to listen. Port 0 takes a free one. `insecure` allows addresses beyond loopback without TLS."""
+
+    address: str
+    port: int
+    insecure: bool = False
+    sample_ratio: float = 1.0
+
+
+class RpcServer:
+    """Serves one engine. `start`, then `leave` and `stop`."""
+
+    def __init__(self, engine: Engine, options: ServerOptions, facts: ServerFacts, telemetry: Telemetry) -> None:
+        self._engine = engine
+        self._options = options
+        self._leaving = Leaving()
+        self.guard = Guard(lambda method, code: telemetry.count("rpc.calls", method=method, code=code))
+        # The guard is outermost, so that whatever an interceptor after it raises is mapped as well.
+        self._server = grpc.aio.server(interceptors=(self.guard,), options=OPTIONS)
+        facts = replace(facts, unimplemented=tuple(unimplemented_methods(WorkflowService, WorkerService, AdminService)))
+        services: tuple[Servicer, ...] = (
+            WorkflowService(engine, self._leaving, options.sample_ratio),
+            WorkerService(engine, self._leaving, facts.version),
+            AdminService(engine, facts),
+        )
+        names = [service.descriptor.full_name for service in services]
+        self._health = HealthService(names, lambda: engine.ready)
+        services = (*services, self._health)
+        self._server.add_generic_rpc_handlers(tuple(generic_handler(service) for service in services))
+        shown = [*names, self._health.descriptor.full_name, reflection.SERVICE_NAME]
+        reflection.enable_server_reflection(shown, self._server)
+
+    async def start(self) -> int:
+        """Listen; returns the port. Raises AddressInUse."""
+        port = self._bind()
+        await self._server.start()
+        self._engine.supervisor.loop(self._health_step, "health")
+        return port
+
+    def leave(self) -> None:
+        """First step of a stop: health says NOT_SERVING, so that no new traffic is sent here."""
+        self._health.leave()
+
+    async def stop(self, grace: int) -> None:
+        """Last step: no new calls; long ones end politely, short ones are waited for, up to `grace` ms. Then what is left is cut."""
+        self._health.leave()
+        self._leaving.begin()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._server.stop(grace / SECOND))
+            tasks.create_task(self._cut_the_rest(grace))
+        LOGGER.info("gRPC stopped, handlers left: %d", self.guard.in_flight)
+
+    async def _cut_the_rest(self, grace: int) -> None:
+        # `Server.stop` counts calls on the wire, not handlers, and a reflection stream that stays open would take all the grace.
+        try:
+            async with asyncio.timeout(grace / SECOND):
+                await self.guard.idle()
+        except TimeoutError:
+            LOGGER.warning("calls still running after the grace are cut: %d", self.guard.in_flight)
+        await self._server.stop(limits.LINGER / SECOND)
+        await asyncio.wait_for(self.guard.idle(), limits.LINGER / SECOND)
+
+    async def _health_step(self) -> None:
+        await self._engine.clock.sleep(limits.HEALTH_INTERVAL)
+        self._health.look()
+
+    def _bind(self) -> int:
+        options = self._options
+        if not options.insecure and not is_loopback(options.address):
+            raise AddressInUse(f"{options.address} is not a loopback address: without TLS it needs `insecure`")
+        host = f"[{options.address}]" if ":" in options.address else options.address
+        try:
+            port = self._server.add_insecure_port(f"{host}:{options.port}")
+        except RuntimeError:
+            port = 0
+        if not port:
+            raise AddressInUse(f"cannot listen on {host}:{options.port}; is another server there? Choose another port, or 0 for a free one")
+        return port
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address reaches this machine only."""
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

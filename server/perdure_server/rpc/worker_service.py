@@ -1,0 +1,83 @@
+"""WorkerService: decode, ask the engine, encode."""
+
+from contextlib import suppress
+
+from perdure.v1 import worker_service_pb2 as wire
+from perdure_server.engine.service import Engine
+from perdure_server.engine.values import GrantedClaim, ResultIn
+from perdure_server.kernel.outcomes import Released
+from perdure_server.kernel.rejection import Rejection
+from perdure_server.rpc import limits, offers
+from perdure_server.rpc.claim_stream import ClaimStream
+from perdure_server.rpc.decode import values as decode_values
+from perdure_server.rpc.decode import workers as decode
+from perdure_server.rpc.encode import values, workers
+from perdure_server.rpc.encode.stream import claim_size
+from perdure_server.rpc.faults import Faults
+from perdure_server.rpc.leaving import Leaving
+from perdure_server.rpc.transport import Context
+from perdure_server.rpc.workflow_service import within_deadline
+
+
+class WorkerService:
+    """What workers call."""
+
+    descriptor = wire.DESCRIPTOR.services_by_name["WorkerService"]
+
+    def __init__(self, engine: Engine, leaving: Leaving, server_version: str) -> None:
+        self._engine = engine
+        self._leaving = leaving
+        self._server_version = server_version
+
+    async def claim(self, _requests: object, context: Context) -> None:
+        """The stream of claims."""
+        await ClaimStream(self._engine, context, self._server_version).run()
+
+    async def complete(self, request: wire.CompleteRequest, _context: Context) -> wire.CompleteResponse:
+        """Settle one claim."""
+        settled = await self._engine.complete(decode.result(request))
+        response = wire.CompleteResponse(duplicate=settled.duplicate)
+        for claim in await self._that_fit(settled.next_claims):
+            workers.claim(response.next_claims.add(), claim)
+        return response
+
+    async def heartbeat(self, request: wire.HeartbeatRequest, _context: Context) -> wire.HeartbeatResponse:
+        """Checkpoint, frames and sign of life of one claim; renews its session."""
+        answer = await self._engine.heartbeat(decode.heartbeat(request))
+        return wire.HeartbeatResponse(cancel_requested=answer.cancel_requested)
+
+    async def poll_claims(self, request: wire.PollClaimsRequest, context: Context) -> wire.PollClaimsResponse:
+        """Wait for claims without a stream."""
+        checked = await offers.check(self._engine, request.definitions, request.namespace or decode_values.DEFAULT_NAMESPACE)
+        hello, most, wait = decode.poll(request, checked)
+        await offers.register(self._engine, request.definitions, checked, wire.Welcome())
+        async with self._leaving.cut_short():
+            served, claims, lease = await self._engine.poll(hello, most, within_deadline(wait, context))
+        response = wire.PollClaimsResponse()
+        values.duration(response.lease_duration, lease)
+        for status in served:
+            workers.pool_status(response.pools.add(), status)
+        for claim in await self._that_fit(claims):
+            workers.claim(response.claims.add(), claim)
+        return response
+
+    async def renew_claims(self, request: wire.RenewClaimsRequest, _context: Context) -> wire.RenewClaimsResponse:
+        """Renew the leases of claims from PollClaims."""
+        faults = Faults()
+        if not request.held:
+            faults.add("held", "is empty")
+        lease = decode.poll_lease(request, faults)
+        faults.check()
+        return workers.renewed_claims(await self._engine.renew_claims(decode.held(request.held), lease))
+
+    async def _that_fit(self, claims: tuple[GrantedClaim, ...]) -> tuple[GrantedClaim, ...]:
+        """As many as one answer may carry; the others are given back, uncharged, before anybody has seen them."""
+        size = 0
+        for index, claim in enumerate(claims):
+            size += claim_size(claim)
+            if index and size > limits.RESPONSE:
+                for other in claims[index:]:
+                    with suppress(Rejection):
+                        await self._engine.complete(ResultIn(other.token, Released()))
+                return claims[:index]
+        return claims

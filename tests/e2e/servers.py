@@ -1,0 +1,67 @@
+"""Perdure's own processes, as an operator starts them."""
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.processes import ServerProcess
+
+LEASE_MS = 3_000  # the shortest that the server allows: a lost worker is noticed about 5 s after its last renewal
+GRACE_MS = 3_000
+
+
+class PerdureProcess(ServerProcess):
+    """`python -m perdure_server serve` on a free port, which it keeps over restarts."""
+
+    def __init__(self, directory: Path, mongo_url: str, redis_url: str, database: str, flags: Mapping[str, object] | None = None) -> None:
+        settings = {
+            "mongo-url": mongo_url,
+            "redis-url": redis_url,
+            "database": database,
+            "redis-prefix": database,
+            "session-lease-ms": LEASE_MS,
+            "drain-grace-ms": GRACE_MS,
+            **(flags or {}),
+        }
+        given = [f"--{name}={value}" for name, value in settings.items()]
+
+        def arguments(port: int) -> list[str]:
+            return [sys.executable, "-m", "perdure_server", "serve", f"--port={port}", *given]
+
+        super().__init__(arguments, r"perdure serves on [^ ]+:(?P<port>\d+)", directory)
+
+    @property
+    def address(self) -> str:
+        """host:port of the service."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def complaints(self) -> list[str]:
+        """Log lines that tell of a bug: errors and tracebacks. An outage of the store is a warning."""
+        return [line for line in self.log if re.search(r" ERROR |Traceback", line)]
+
+
+class DevProcess(ServerProcess):
+    """`perdure dev` with its data in `directory`."""
+
+    def __init__(self, directory: Path, *flags: str) -> None:
+        def arguments(port: int) -> list[str]:
+            command = [sys.executable, "-c", "from perdure_server.dev import dev; dev()"]
+            return [*command, "--data-dir", str(directory), "--port", str(port), "--lease", "3", *flags]
+
+        # The last line of the greeting, so that all of it is in the log.
+        super().__init__(arguments, "Ctrl-C stops", directory)
+
+    @property
+    def address(self) -> str:
+        """host:port of the service."""
+        return self._told(r"Perdure serves on (\S+)")
+
+    @property
+    def children(self) -> list[int]:
+        """Process ids of its store and its Redis."""
+        return [int(pid) for line in self.log for pid in re.findall(r"pid (\d+)", line)]
+
+    def _told(self, pattern: str) -> str:
+        return next(found.group(1) for line in self.log if (found := re.search(pattern, line)))

@@ -1,0 +1,277 @@
+"""Definitions from the wire: refused by name where there are no rules yet, and the same again after a round trip."""
+
+import re
+
+import pytest
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perdure.v1.admin_service_pb2 import RegisterDefinitionRequest
+from perdure.v1.claim_pb2 import OfferedDefinition
+from perdure.v1.definition_pb2 import Definition as WireDefinition
+from perdure.v1.definition_pb2 import StepDefinition as WireStep
+from perdure.v1.definition_pb2 import StepPolicy
+from perdure_server.kernel import limits
+from perdure_server.kernel.contracts import fingerprint, with_contracts
+from perdure_server.kernel.definition import Definition, StepDefinition, StepKind
+from perdure_server.kernel.rejection import FieldViolation, Reason
+from perdure_server.kernel.validation import validate
+from perdure_server.kernel.values import Condition, RetryPolicy, Wait
+from perdure_server.rpc.decode import definitions
+from perdure_server.rpc.encode import definitions as encode
+from perdure_server.rpc.faults import Faults, RequestRefused
+
+
+def decoded(message: WireDefinition) -> Definition:
+    faults = Faults()
+    found = definitions.definition(message, "default", faults)
+    faults.check()
+    return found
+
+
+def faults_of(message: WireDefinition) -> RequestRefused:
+    with pytest.raises(RequestRefused) as caught:
+        decoded(message)
+    return caught.value
+
+
+def with_step() -> tuple[WireDefinition, WireStep]:
+    message = WireDefinition(workflow_type="note")
+    return message, message.steps.add(name="a")
+
+
+def later_hooks(message: WireDefinition, step: WireStep) -> None:
+    message.hooks.on_success.step = "a"
+
+
+def later_map(message: WireDefinition, step: WireStep) -> None:
+    step.map.items_from = "input"
+
+
+def later_child(message: WireDefinition, step: WireStep) -> None:
+    step.child.child_workflow_type = "x"
+
+
+def later_branches(message: WireDefinition, step: WireStep) -> None:
+    step.branches.add(name="b")
+
+
+def later_compensate_with(message: WireDefinition, step: WireStep) -> None:
+    step.compensate_with = "b"
+
+
+def later_permits(message: WireDefinition, step: WireStep) -> None:
+    step.policy.permits.add(resource="llm")
+
+
+def later_step_timeout(message: WireDefinition, step: WireStep) -> None:
+    step.policy.step_timeout.seconds = 1
+
+
+def later_queue_timeout(message: WireDefinition, step: WireStep) -> None:
+    step.policy.queue_timeout.seconds = 1
+
+
+def later_hold(message: WireDefinition, step: WireStep) -> None:
+    step.policy.on_exhausted = StepPolicy.ON_EXHAUSTED_HOLD
+
+
+def later_choose(message: WireDefinition, step: WireStep) -> None:
+    step.wait.wait.any_of.add(choose=["b"]).after.seconds = 1
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (later_hooks, "definition.hooks"),
+        (later_map, "definition.steps[0].map"),
+        (later_child, "definition.steps[0].child"),
+        (later_branches, "definition.steps[0].branches"),
+        (later_compensate_with, "definition.steps[0].compensate_with"),
+        (later_permits, "definition.steps[0].policy.permits"),
+        (later_step_timeout, "definition.steps[0].policy.step_timeout"),
+        (later_queue_timeout, "definition.steps[0].policy.queue_timeout"),
+        (later_hold, "definition.steps[0].policy.on_exhausted"),
+        (later_choose, "definition.steps[0].wait.wait.any_of[0].choose"),
+    ],
+)
+def test_what_has_no_rules_yet_is_refused_by_name(change: object, field: str) -> None:
+    message, step = with_step()
+    change(message, step)  # type: ignore[operator]  # one of the functions above
+    error = faults_of(message)
+    assert (error.reason, [name for name, _ in error.violations]) == (Reason.NOT_SUPPORTED_YET, [field])
+    assert_path_exists(field)
+
+
+def test_defaults() -> None:
+    message, _ = with_step()
+    found = decoded(message)
+    step = found.by_name["a"]
+    assert (step.kind, step.queue, step.retry, step.attempt_timeout, step.silence_timeout, step.priority) == (
+        StepKind.ACTIVITY,
+        "default",
+        RetryPolicy(),
+        limits.ATTEMPT_TIMEOUT,
+        None,
+        None,
+    )
+    assert (found.cancel_grace, found.max_lost_claims, found.retention) == (limits.CANCEL_GRACE, limits.MAX_LOST_CLAIMS, limits.RETENTION)
+
+
+def test_needs_default_to_the_dependencies_or_to_the_input() -> None:
+    message, _ = with_step()
+    message.steps.add(name="b", depends_on=["a"])
+    needing = message.steps.add(name="c", depends_on=["a"])
+    needing.needs.names.extend(["b", "input"])
+    nothing = message.steps.add(name="d", depends_on=["a"])
+    nothing.needs.SetInParent()
+    found = decoded(message).by_name
+    assert [(step.depends_on, step.needs) for step in found.values()] == [
+        ((), ("input",)),
+        (("a",), ("a",)),
+        (("a", "b"), ("b", "input")),
+        (("a",), ()),
+    ]
+
+
+def test_unlimited_attempts_may_only_be_true_and_a_long_first_interval_lifts_the_default_cap() -> None:
+    message, step = with_step()
+    step.policy.retry.unlimited = True
+    step.policy.retry.initial_interval.seconds = 3_600
+    retry = decoded(message).by_name["a"].retry
+    assert (retry.max_attempts, retry.initial_interval, retry.max_interval) == (None, 3_600_000, 3_600_000)
+    step.policy.retry.unlimited = False
+    assert [field for field, _ in faults_of(message).violations] == ["definition.steps[0].policy.retry.unlimited"]
+
+
+def test_unknown_enum_values_are_refused() -> None:
+    message, step = with_step()
+    raw = step.policy.SerializeToString() + b"\x48\x63"  # on_exhausted = 99, of a newer client
+    step.policy.MergeFromString(raw)
+    assert [field for field, _ in faults_of(message).violations] == ["definition.steps[0].policy.on_exhausted"]
+
+
+NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,6}", fullmatch=True).filter(lambda name: name != "input")
+DURATIONS = st.integers(1, limits.DURATION)
+
+
+@st.composite
+def kernel_definitions(draw: st.DrawFn) -> Definition:
+    names = draw(st.lists(NAMES, min_size=1, max_size=6, unique=True))
+    steps = []
+    for index, name in enumerate(names):
+        depends_on = tuple(draw(st.lists(st.sampled_from(names[:index]), unique=True, max_size=3))) if index else ()
+        needs = tuple(draw(st.lists(st.sampled_from([*depends_on, "input"]), unique=True, max_size=3)))
+        waits = draw(st.booleans())
+        steps.append(
+            StepDefinition(
+                name=name,
+                kind=StepKind.WAIT if waits else StepKind.ACTIVITY,
+                depends_on=depends_on,
+                needs=needs,
+                version=draw(st.text(max_size=5)),
+                wait=Wait((Condition("s", "sig", draw(st.integers(1, 5))), Condition("t", after=draw(DURATIONS)))) if waits else None,
+                queue=draw(st.sampled_from(["default", "gpu"])),
+                retry=RetryPolicy() if waits else draw(retries()),
+                attempt_timeout=limits.ATTEMPT_TIMEOUT if waits else draw(DURATIONS),
+                silence_timeout=None if waits else draw(st.none() | st.integers(60_000, limits.DURATION)),
+                priority=draw(st.none() | st.integers(0, 9)),
+                description=draw(st.text(max_size=5)),
+            )
+        )
+    return Definition(
+        namespace="default",
+        workflow_type="note",
+        steps=tuple(steps),
+        version=draw(st.text(max_size=5)),
+        output_step=draw(st.sampled_from(names)),
+        workflow_timeout=draw(st.none() | DURATIONS),
+        cancel_grace=draw(DURATIONS),
+        max_lost_claims=draw(st.integers(1, 9)),
+        retention=draw(DURATIONS),
+    )
+
+
+@st.composite
+def retries(draw: st.DrawFn) -> RetryPolicy:
+    first = draw(st.integers(0, 1_000_000))
+    return RetryPolicy(
+        max_attempts=draw(st.none() | st.integers(1, 100)),
+        initial_interval=first,
+        coefficient=draw(st.floats(1, 10)),
+        max_interval=draw(st.integers(first, 10_000_000)),
+        jitter=draw(st.floats(0, 1)),
+        non_retryable_types=tuple(draw(st.lists(st.text(max_size=4), max_size=2))),
+    )
+
+
+@settings(max_examples=60)
+@given(kernel_definitions())
+def test_a_definition_comes_back_as_it_was(source: Definition) -> None:
+    message = WireDefinition()
+    encode.definition(message, source)
+    found = decoded(WireDefinition.FromString(message.SerializeToString()))
+    assert found == source
+    assert fingerprint(with_contracts(found)) == fingerprint(with_contracts(source))
+
+
+def test_every_path_of_the_kernels_validation_is_a_path_of_the_wire() -> None:
+    bad = Definition(
+        namespace="default",
+        workflow_type="",
+        version="v" * 200,
+        output_step="nowhere",
+        workflow_timeout=0,
+        cancel_grace=-1,
+        retention=-1,
+        max_lost_claims=0,
+        steps=(
+            StepDefinition(
+                "a",
+                depends_on=("b", "zz"),
+                needs=("a", "a"),
+                queue="?",
+                priority=10,
+                attempt_timeout=0,
+                silence_timeout=1,
+                version="v" * 200,
+            ),
+            StepDefinition("b", depends_on=("a",), retry=RetryPolicy(0, -1, 0.5, -2, 2.0)),
+            StepDefinition("c", kind=StepKind.WAIT),
+            StepDefinition(
+                "d", kind=StepKind.WAIT, wait=Wait((Condition("", "x" * 200, 1_000), Condition("t", after=-1), Condition("u", at=-1)))
+            ),
+            StepDefinition("A"),
+        ),
+    )
+    with pytest.raises(FieldViolation) as caught:
+        validate(bad, 10_000)
+    translated = definitions.with_wire_paths(caught.value)
+    assert translated.reason is Reason.DEFINITION_CYCLE
+    assert isinstance(translated, RequestRefused)
+    assert "a -> b -> a" in translated.facts["cycle"] or "b -> a -> b" in translated.facts["cycle"]
+    assert len(translated.violations) >= 20
+    for field, _ in translated.violations:
+        assert_path_exists(field)
+
+
+def assert_path_exists(path: str) -> None:
+    """Walks a path such as `definition.steps[0].policy.queue` through the descriptors."""
+    message: Descriptor | None = RegisterDefinitionRequest.DESCRIPTOR
+    for part in path.split("."):
+        name, indexed = re.fullmatch(r"(\w+)(\[\d+\])?", part).groups()  # type: ignore[union-attr]  # a path of ours
+        assert message is not None, f"{path}: {name} is below a plain value"
+        assert name in message.fields_by_name, f"{path}: {message.name} has no {name}"
+        found = message.fields_by_name[name]
+        assert not indexed or found.is_repeated, path
+        message = found.message_type if found.type == FieldDescriptor.TYPE_MESSAGE else None
+
+
+def test_a_faulty_offer_spoils_only_itself() -> None:
+    good = OfferedDefinition(definition=with_step()[0])
+    bad = OfferedDefinition(definition=with_step()[0])
+    bad.definition.hooks.on_success.step = "a"
+    found = definitions.offered([bad, good], "default")
+    assert isinstance(found[0], FieldViolation)
+    assert isinstance(found[1], Definition)
