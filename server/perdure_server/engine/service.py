@@ -20,6 +20,7 @@ from perdure_server.engine.hub import DEFINITIONS, LISTEN_LOOP, Hub
 from perdure_server.engine.judge import Judge
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.people import People
 from perdure_server.engine.polls import Polls
 from perdure_server.engine.queries import Queries
 from perdure_server.engine.results import Results
@@ -95,6 +96,7 @@ class Engine:
         self.settle = self.results.settle
         self.conclude = self.results.conclude
         self.queries = Queries(store, self.catalog, self.hub)
+        self.people = People(self.mailboxes)
         self.get = self.queries.get
         self.wait_for_result = self.queries.wait_for_result
         self.find = self.queries.find
