@@ -169,6 +169,7 @@ def definition(
         step = made.steps.add(name=name, depends_on=dependencies.split())
         if name.startswith("wait_"):
             step.wait.wait.any_of.add().signal.signal_name = name
+            step.needs.SetInParent()  # no values travel to a wait
             continue
         step.activity.SetInParent()
         step.policy.retry.initial_interval.CopyFrom(seconds(retry))

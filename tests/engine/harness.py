@@ -29,8 +29,10 @@ from perdure_server.kernel.definition import Definition, StepDefinition
 from perdure_server.kernel.start import Start
 from perdure_server.kernel.values import Trace
 from perdure_server.kernel.workflow import Step, Workflow, WorkflowKey, WorkflowState
+from perdure_server.ports.store import Session
 from perdure_server.ports.telemetry import AttemptSpan, WorkflowSpan
 from perdure_server.store.memory import MemoryStore, MemoryWorkflows
+from perdure_server.store.memory_records import MemorySessions
 from tests.engine.faults import FrailCoordination, StoreFaults
 from tests.engine.virtual_loop import VirtualLoop
 from tests.engine.workers import Script, Worker, completing
@@ -183,6 +185,10 @@ class World:
         found = cast("MemoryWorkflows", self.store.workflows)._load(self.key(name, workflow_type).workflow_id)  # not through the faults
         assert found is not None, f"{name} is not stored"
         return found
+
+    async def session(self, worker: Worker) -> Session:
+        """A worker's session as stored."""
+        return cast("MemorySessions", self.store.sessions)._stored[worker.welcome.session_id]
 
     async def step(self, step: str, name: str = "k") -> Step:
         """One stored step."""

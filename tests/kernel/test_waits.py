@@ -200,9 +200,10 @@ def test_c07_signals_that_are_already_there_win_at_once() -> None:
 ORDERS = list(permutations(["x1", "x2", "y1", "z1"]))
 
 
+@pytest.mark.parametrize("listing", ["xyz", "zyx"])
 @pytest.mark.parametrize("order", ORDERS)
-def test_c07_a_wait_ends_the_same_way_whether_it_opened_before_or_after_the_signals(order: tuple[str, ...]) -> None:
-    conditions = (on_signal("x", 2), on_signal("y"), on_signal("z"))
+def test_c07_a_wait_ends_the_same_way_whether_it_opened_before_or_after_the_signals(order: tuple[str, ...], listing: str) -> None:
+    conditions = [on_signal(name, 2 if name == "x" else 1) for name in listing]
     outcomes = []
     for opens_first in (True, False):
         run = Run(plan("a", waiting("w: a", *conditions), "b: w"))

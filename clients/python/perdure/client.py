@@ -106,7 +106,7 @@ class Client:
         workflow: Definition | str,
         *,
         key: str,
-        input: object = None,  # noqa: A002 -- the wire's name for it
+        input: object = None,
         labels: Mapping[str, str] | None = None,
         request_id: str = "",
         on_open: OnOpen | None = None,
@@ -179,7 +179,7 @@ class Client:
         ref = WorkflowRef(workflow_type, key, self.config.namespace, answer.workflow.round or None)
         return Run(self._calls, ref, started=started, output_type=_output_type(workflow))
 
-    def run(self, workflow: Definition | str, key: str, *, round: int | None = None, expected_fence: int | None = None) -> Run:  # noqa: A002 -- the wire's name for it
+    def run(self, workflow: Definition | str, key: str, *, round: int | None = None, expected_fence: int | None = None) -> Run:
         """A handle on a workflow by its name; asks nobody.
 
         Args:

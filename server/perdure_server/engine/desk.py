@@ -50,7 +50,7 @@ class Desk:
         self._clock = clock
         self._entropy = entropy
         self._by_queue: dict[str, list[Pool]] = {}
-        self._backlog: dict[str, tuple[int, int]] = {}  # queue -> (view taken at, items)
+        self._backlog: dict[str, tuple[int, int]] = {}  # queue -> (view taken at, items, never 0)
         self._fresh: dict[Pool, None] = {}  # pools whose queues were not looked at since they got slots
         self._idle: list[str] | None = None
         self.changed = asyncio.Event()  # set when there are fresh pools
@@ -116,8 +116,7 @@ class Desk:
 
     def reserve_eager(self, queue: str, prefer: Pool | None) -> Slot | None:
         """Take a free slot for a step that becomes ready in this very write, unless something is known to come before it."""
-        view = self._backlog.get(queue)
-        if view is not None and view[1] > 0 and self._clock.now() - view[0] <= _VIEW_FRESH_FOR:
+        if self.has_backlog(queue):
             return None
         slot = self.reserve(queue, prefer)
         if slot is not None and slot.pool.prepare is not None:
@@ -155,6 +154,11 @@ class Desk:
         """More may wait in this queue."""
         for pool in self._by_queue.get(queue, ()):
             self.look(pool)
+
+    def has_backlog(self, queue: str) -> bool:
+        """Whether something is known to wait in this queue, by a view that is fresh enough."""
+        view = self._backlog.get(queue)
+        return view is not None and self._clock.now() - view[0] <= _VIEW_FRESH_FOR
 
     def note_backlog(self, queue: str, items: int) -> None:
         """What coordination says of a queue now."""

@@ -14,6 +14,7 @@ WORKFLOW = "w"
 FRAMES = "f"
 DEFINITIONS = "d"
 SERVER = "s"
+SESSION = "c"
 LOST_TRACK = "*"
 LISTEN_LOOP = "listen"
 _POLL_BATCH = 1_000
@@ -59,6 +60,7 @@ class Hub:
         self.on_remote_change: Callable[[bytes], None] = lambda _: None
         self.on_definitions: Callable[[], None] = lambda: None
         self.on_server: Callable[[bytes], None] = lambda _: None
+        self.on_session: Callable[[str, int], None] = lambda _session_id, _connection_no: None
         self.is_alone: Callable[[], bool] = lambda: False  # no other server was heard of for some seconds
         self.claimed: Callable[[], Iterable[bytes]] = tuple  # workflows with claims of this server's streams
         self.known: Callable[[bytes], Workflow | None] = lambda _: None
@@ -107,6 +109,11 @@ class Hub:
         if not self.is_alone():
             self.publish(WakeUp(FRAMES, workflow_id))
 
+    def session_moved(self, session_id: str, connection_no: int) -> None:
+        """A worker reconnected here: other servers may still serve its older connection."""
+        if not self.is_alone():
+            self.publish(WakeUp(SESSION, session_id.encode(), connection_no))
+
     def publish(self, wakeup: WakeUp) -> None:
         """Tell the other servers, soon and in batches. Too many at once are lost: they poll."""
         if len(self._unpublished) < _UNPUBLISHED:
@@ -154,6 +161,8 @@ class Hub:
                 self._stale(wakeup.key)
         elif wakeup.topic == SERVER:
             self.on_server(wakeup.key)
+        elif wakeup.topic == SESSION:
+            self.on_session(wakeup.key.decode(), wakeup.revision)
         elif wakeup.topic == FRAMES:
             self._wake_for_frames(wakeup.key)
         elif wakeup.topic == DEFINITIONS:

@@ -112,6 +112,7 @@ class Engine:
         self.hub.claimed = self.claims.workflows
         self.hub.known = self.mailboxes.known
         self.hub.on_remote_change = self._remote_change
+        self.hub.on_session = self.workers.superseded
         self.hub.on_definitions = self._definitions_changed
         self.draining = False
 

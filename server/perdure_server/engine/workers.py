@@ -61,6 +61,8 @@ class Workers:
         except BaseException:
             stream.abandon()
             raise
+        if resumed:
+            engine.hub.session_moved(session.session_id, session.connection_no)
         for status, queues in served:
             engine.desk.subscribe(stream.pools[status.pool], queues)
         welcome = Welcome(
@@ -133,6 +135,12 @@ class Workers:
         """A session is dead."""
         for stream in self._of_session(session_id):
             stream.session_over()
+
+    def superseded(self, session_id: str, connection_no: int) -> None:
+        """The session goes on with this connection, perhaps on another server: older ones must leave, and get nothing more."""
+        for stream in self._of_session(session_id):
+            if stream.session.connection_no < connection_no:
+                stream.go_away(0, Reason.SESSION_SUPERSEDED)
 
     def _of_session(self, session_id: str) -> list[WorkerStream]:
         return [stream for stream in self._streams if stream.session.session_id == session_id]

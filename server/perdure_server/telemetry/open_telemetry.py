@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace.export import SpanExporter
 
@@ -71,6 +70,8 @@ class OpenTelemetry:
 
 def otlp_exporter(endpoint: str) -> SpanExporter:
     """An exporter to an OTLP collector over gRPC; http:// is without TLS."""
+    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 -- a slow import, if unused
+
     return OTLPSpanExporter(endpoint=endpoint, insecure=endpoint.startswith("http://"), timeout=limits.EXPORT_TIMEOUT / SECOND)
 
 

@@ -101,7 +101,8 @@ class Outgoing:
         # Frames and checkpoints before results: a settled claim takes no more of them.
         yield from self._heartbeats()
         yield from self._settle(connection_no)
-        if not self.drained:
+        # A slot whose result came in meanwhile is offered with that result, in the next round.
+        if not self.drained and not self._results:
             yield from self._credit()
 
     def _renew(self, renew_id: int) -> worker_service_pb2.ClaimRequest:

@@ -71,9 +71,12 @@ class Worker:
         self._owner = asyncio.current_task()
         session.ended.add_done_callback(self._session_ended)
         self._set_signals()
+        if self._interrupted and self._owner is not None:
+            # Stopped while it connected: the block is left at its first await.
+            self._owner.cancel("the worker stops")
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool | None:
         """Stops in order; the block's own SIGTERM ends here, other exceptions go on."""
         del kind, trace
         try:
@@ -97,7 +100,7 @@ class Worker:
             await asyncio.get_running_loop().create_future()
 
     def stop(self) -> None:
-        """Leaves the `async with` block, as SIGTERM does; the second time without the grace. On the worker's loop."""
+        """Leaves the `async with` block, or `run`, as SIGTERM does; the second time without the grace. On the worker's loop."""
         if self._stopping or self._interrupted:
             self._hurry.set()
             return
