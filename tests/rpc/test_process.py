@@ -87,30 +87,37 @@ async def test_c60_a_second_sigterm_is_obeyed_at_once(
     process.kill()
 
 
-async def test_c60_it_ends_within_the_grace_and_two_seconds_while_the_store_hangs(tmp_path: Path, eventually: Eventually) -> None:
+@pytest.fixture
+def hanging(tmp_path: Path) -> Iterator[tuple[StoreProcess, PerdureProcess]]:
+    """A server on a store of its own, which a test may stop."""
     if not store_available():
         missing_server("a store that may be stopped: install the `embedded` extra")
     store = StoreProcess(tmp_path / "store")
     store.start()
     process = PerdureProcess(store.url, "perdure", tmp_path / "server")
-    try:
-        process.start()
-        async with talking_to(process) as served:
-            await served.register("a")
-            store.send(signal.SIGSTOP)
-            pending = served.start()
-            asked: Any = served.workflows.GetWorkflow(wire.GetWorkflowRequest(workflow=ref()))
-            begun = time.monotonic()
-            process.send(signal.SIGTERM)
-            await eventually(lambda: not process.running, within=6)
-            assert time.monotonic() - begun < 1 + 2 + 0.5, "grace, two seconds, and a busy machine"
-            for call in (pending, asked):
-                with pytest.raises(grpc.aio.AioRpcError):
-                    await call
-    finally:
-        process.kill()
-        store.send(signal.SIGCONT)
-        store.kill()
+    process.start()
+    yield store, process
+    process.kill()
+    store.send(signal.SIGCONT)
+    store.kill()
+
+
+async def test_c60_it_ends_within_the_grace_and_two_seconds_while_the_store_hangs(
+    hanging: tuple[StoreProcess, PerdureProcess], eventually: Eventually
+) -> None:
+    store, process = hanging
+    async with talking_to(process) as served:
+        await served.register("a")
+        store.send(signal.SIGSTOP)
+        started: Any = served.workflows.StartWorkflow(wire.StartWorkflowRequest(workflow=ref()))
+        asked: Any = served.workflows.GetWorkflow(wire.GetWorkflowRequest(workflow=ref()))
+        begun = time.monotonic()
+        process.send(signal.SIGTERM)
+        await eventually(lambda: not process.running, within=6)
+        assert time.monotonic() - begun < 1 + 2 + 0.5, "grace, two seconds, and a busy machine"
+        for call in (started, asked):
+            with pytest.raises(grpc.aio.AioRpcError):
+                await call
 
 
 def test_the_probe_command(perdure: PerdureProcess) -> None:

@@ -26,6 +26,6 @@ def probe(target: str, service: str) -> str:
         try:
             answer = check(health_pb2.HealthCheckRequest(service=service), timeout=limits.PROBE / SECOND)
         except grpc.RpcError as error:
-            code = error.code() if isinstance(error, grpc.Call) else None
-            return f"UNREACHABLE: {code.name if code is not None else 'unknown'}"
+            failed: Any = error  # of a call it has a code, which the stubs do not tell
+            return f"UNREACHABLE: {failed.code().name}"
         return str(health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status))

@@ -7,12 +7,12 @@ from perdure_server.engine.service import Engine
 from perdure_server.engine.values import GrantedClaim, ResultIn
 from perdure_server.kernel.outcomes import Released
 from perdure_server.kernel.rejection import Rejection
-from perdure_server.rpc import limits, offers
+from perdure_server.rpc import offers
 from perdure_server.rpc.claim_stream import ClaimStream
 from perdure_server.rpc.decode import values as decode_values
 from perdure_server.rpc.decode import workers as decode
 from perdure_server.rpc.encode import values, workers
-from perdure_server.rpc.encode.stream import claim_size
+from perdure_server.rpc.encode.stream import how_many_fit
 from perdure_server.rpc.faults import Faults
 from perdure_server.rpc.leaving import Leaving
 from perdure_server.rpc.transport import Context
@@ -72,12 +72,8 @@ class WorkerService:
 
     async def _that_fit(self, claims: tuple[GrantedClaim, ...]) -> tuple[GrantedClaim, ...]:
         """As many as one answer may carry; the others are given back, uncharged, before anybody has seen them."""
-        size = 0
-        for index, claim in enumerate(claims):
-            size += claim_size(claim)
-            if index and size > limits.RESPONSE:
-                for other in claims[index:]:
-                    with suppress(Rejection):
-                        await self._engine.complete(ResultIn(other.token, Released()))
-                return claims[:index]
-        return claims
+        fitting = how_many_fit(claims)
+        for claim in claims[fitting:]:
+            with suppress(Rejection):
+                await self._engine.complete(ResultIn(claim.token, Released()))
+        return claims[:fitting]

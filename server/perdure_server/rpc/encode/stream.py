@@ -1,6 +1,6 @@
 """What the engine has to tell a worker, put into as few messages as their size allows: one message costs as much as many items."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -97,6 +97,16 @@ def _others(items: list[StreamOut], capabilities: frozenset[str]) -> Iterator[Cl
             last.go_away.reason = workers.reason_value(item.reason)
     kinds = (("cancel", cancel), ("lost", lost), ("heartbeats", heartbeats), ("pools", pools), ("go_away", last))
     return (message for name, message in kinds if name in capabilities and message.WhichOneof("message"))
+
+
+def how_many_fit(claims: Sequence[GrantedClaim]) -> int:
+    """How many of these one message may carry; at least one."""
+    size = 0
+    for index, claim in enumerate(claims):
+        size += claim_size(claim)
+        if index and size > limits.RESPONSE:
+            return index
+    return len(claims)
 
 
 def claim_size(claim: GrantedClaim) -> int:
