@@ -65,9 +65,24 @@ def _greeting(services: EmbeddedServices, options: DevOptions, address: str) -> 
 
 
 @click.command()
-@click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Where everything is kept [default: the user's data directory].")
-@click.option("--port", type=click.IntRange(0, 65_535), default=configuration.DEFAULT_PORT, show_default=True, help="Port of the service; 0 = a free one.")
-@click.option("--lease", "lease_seconds", type=click.IntRange(3, 600), default=30, show_default=True, help="Seconds after which a silent worker is missed.")
+@click.option(
+    "--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Where everything is kept [default: the user's data directory]."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=configuration.DEFAULT_PORT,
+    show_default=True,
+    help="Port of the service; 0 = a free one.",
+)
+@click.option(
+    "--lease",
+    "lease_seconds",
+    type=click.IntRange(3, 600),
+    default=30,
+    show_default=True,
+    help="Seconds after which a silent worker is missed.",
+)
 @click.option("--no-redis", is_flag=True, help="Coordinate in-process, even if a Redis is found.")
 @click.option("--otlp-endpoint", default="", help="Where to send traces by OTLP over gRPC, such as http://127.0.0.1:4317.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="warning", show_default=True)
@@ -87,7 +102,7 @@ async def _until_signalled(options: DevOptions) -> None:
     signals = main.Signals(options.config.drain_grace_ms)
     signals.install()
     signals.serving = True
-    await run_dev(options, lambda line: click.echo(line), signals.stop)
+    await run_dev(options, click.echo, signals.stop)
 
 
 @click.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)

@@ -3,14 +3,13 @@
 Both kinds of worker run it: one on the Python client, one on the generated code alone.
 """
 
-import asyncio
 import json
 import os
 import zlib
-from contextlib import suppress
 
 from perdure.v1 import claim_pb2, definition_pb2, worker_service_pb2
 from tests.e2e.channels import definition
+from tests.e2e.stream_worker import lapse
 
 SECONDS = 0.25  # of each activity: long enough that a kill finds many in the middle
 STEPS = ("fetch", "left: fetch", "right: fetch", "wait_go: left right", "publish: wait_go left right")
@@ -26,7 +25,7 @@ def job_definition(workflow_type: str, attempts: int) -> definition_pb2.Definiti
 
 async def perform(claim: claim_pb2.Claim) -> worker_service_pb2.Result:
     """The activity of any step; its output names the claim and the process that made it."""
-    await pause(SECONDS)
+    await lapse(SECONDS)
     result = worker_service_pb2.Result()
     if fails(claim.step, claim.workflow.business_key, claim.attempt):
         result.failed.type, result.failed.message = "job.flaky", "the first attempt of every fifth key fails"
@@ -43,9 +42,3 @@ def fails(step: str, key: str, attempt: int) -> bool:
 def made_by(step: str, claim_no: int) -> list[object]:
     """An output that no other execution makes."""
     return [step, claim_no, os.getpid(), os.urandom(4).hex()]
-
-
-async def pause(duration: float) -> None:
-    """What an activity does here: it takes time, and no processor."""
-    with suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.Event().wait(), duration)

@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
 import grpc
@@ -14,6 +14,7 @@ from tests.chaos.job import job_definition
 from tests.chaos.journal import Journal, Reader
 from tests.chaos.scene import Scene, WorkerProcess
 from tests.e2e.channels import Perdure, connected
+from tests.e2e.stream_worker import lapse
 
 T = TypeVar("T")
 
@@ -64,14 +65,14 @@ class Load:
         """Wait for that many facts of a kind."""
         async with asyncio.timeout(within):
             while self.reader.look().counts[what] < count:
-                await pause(0.02)
+                await lapse(0.02)
 
     async def ended(self, within: float) -> None:
         """Wait until all have ended. Fails with what they stand at."""
         try:
             async with asyncio.timeout(within):
                 while await self._open_count():
-                    await pause(0.2)
+                    await lapse(0.2)
         except TimeoutError:
             raise AssertionError(f"{await self._open_count()} workflows have not ended within {within} s: {await self._stuck()}") from None
 
@@ -94,7 +95,7 @@ class Load:
                     if error.code() not in UNKNOWN:
                         raise
                     self.unknown += 1
-            await pause(random.uniform(0.1, 0.3))
+            await lapse(random.uniform(0.1, 0.3))
 
     async def _start(self, key: str) -> None:
         name = workflow_pb2.WorkflowRef(workflow_type=self.workflow_type, business_key=key)
@@ -139,9 +140,3 @@ async def loaded(scene: Scene, workflow_type: str, attempts: int = 3) -> AsyncIt
         finally:
             for worker in load.workers:
                 await scene.kill(worker)
-
-
-async def pause(duration: float) -> None:
-    """Between two looks at what has no event."""
-    with suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.Event().wait(), duration)

@@ -10,8 +10,9 @@ from redis.asyncio import Redis
 
 from tests.chaos.checker import check
 from tests.chaos.conftest import Report
-from tests.chaos.load import Load, loaded, pause
+from tests.chaos.load import Load, loaded
 from tests.chaos.scene import Scene
+from tests.e2e.stream_worker import lapse
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(180)]
 
@@ -26,7 +27,7 @@ Fault = Callable[[Load], Awaitable[None]]
 async def kill_server(load: Load) -> None:
     """-9; its workers and callers have another one meanwhile."""
     await load.scene.kill(load.scene.servers[0])
-    await pause(1.0)
+    await lapse(1.0)
     await load.scene.start(load.scene.servers[0])
 
 
@@ -34,7 +35,7 @@ async def kill_both_servers(load: Load) -> None:
     """-9; nobody answers meanwhile."""
     for server in load.scene.servers:
         await load.scene.kill(server)
-    await pause(1.0)
+    await lapse(1.0)
     for server in load.scene.servers:
         await load.scene.start(server)
 
@@ -49,14 +50,14 @@ async def kill_workers(load: Load) -> None:
 async def kill_store(load: Load) -> None:
     """-9; what it had acknowledged is in its journal."""
     await load.scene.kill(load.scene.store)
-    await pause(1.0)
+    await lapse(1.0)
     await load.scene.start(load.scene.store)
 
 
 async def kill_redis(load: Load) -> None:
     """-9; it keeps nothing, so it comes back empty."""
     await load.scene.kill(load.scene.redis)
-    await pause(2.0)
+    await lapse(2.0)
     await load.scene.start(load.scene.redis)
 
 
@@ -65,7 +66,7 @@ async def flush_redis(load: Load) -> None:
     async with Redis.from_url(load.scene.redis.url) as redis:
         for _ in range(3):
             await redis.flushall()
-            await pause(1.5)
+            await lapse(1.5)
 
 
 FAULTS: dict[str, Fault] = {
@@ -113,5 +114,5 @@ async def test_everything_at_random(scene: Scene, report: Report, random_source:
         for _ in range(8):
             hits.append(random_source.choice(sorted(FAULTS)))
             await FAULTS[hits[-1]](load)
-            await pause(random_source.uniform(0.0, 1.0))
+            await lapse(random_source.uniform(0.0, 1.0))
     report(" ".join(hits))

@@ -10,7 +10,7 @@ from perdure import Client, Context, Definition, Woken
 from perdure.context import ClaimFacts
 from tests.chaos import job
 from tests.chaos.journal import Journal
-from tests.e2e.stream_worker import StreamWorker
+from tests.e2e.stream_worker import StreamWorker, lapse
 
 SLOTS = 24
 
@@ -38,7 +38,7 @@ def client_definition(workflow_type: str, journal: Journal) -> Definition:
     async def perform(facts: ClaimFacts, **inputs: object) -> list[object]:
         fact = {"step": facts.step, "claim_no": facts.claim_no, "attempt": facts.attempt, "fence": facts.fence}
         journal.write("begun", facts.business_key, **fact)
-        await job.pause(job.SECONDS)
+        await lapse(job.SECONDS)
         if job.fails(facts.step, facts.business_key, facts.attempt):
             raise RuntimeError("the first attempt of every fifth key fails")
         output = job.made_by(facts.step, facts.claim_no)

@@ -10,6 +10,7 @@ from perdure import Client
 from perdure_server.config import Config
 from perdure_server.main import Parts, Running, serve
 from perdure_server.store.memory import MemoryStore
+from tests.client.probe import Probe
 from tests.client.scripted import Script, ScriptedServer
 
 ScriptServer = Callable[..., ScriptedServer]
@@ -29,6 +30,12 @@ def scripted() -> Iterator[ScriptServer]:
     yield start
     for server in started:
         server.stop()
+
+
+@pytest.fixture
+async def probe() -> Probe:
+    """An activity that a test can hold and look into."""
+    return Probe()
 
 
 @pytest.fixture

@@ -6,67 +6,19 @@ import concurrent.futures
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import grpc
-from google.protobuf.any_pb2 import Any as AnyMessage
-from google.rpc import error_details_pb2, status_pb2
+from google.rpc import status_pb2
 from grpc import aio
 
 from perdure.v1 import claim_pb2, payload_pb2, worker_service_pb2, workflow_service_pb2
+from tests.client.messages import claims as granted
 
 T = TypeVar("T")
 WITHIN = 15.0
-
-
-def status(code: grpc.StatusCode, reason: str = "", message: str = "", **metadata: str) -> status_pb2.Status:
-    """A google.rpc.Status as a server makes it."""
-    made = status_pb2.Status(code=code.value[0], message=message or reason)
-    if reason:
-        packed = AnyMessage()
-        packed.Pack(error_details_pb2.ErrorInfo(reason=reason, domain="perdure", metadata=metadata))
-        made.details.append(packed)
-    return made
-
-
-CLAIM_LOST = status(grpc.StatusCode.FAILED_PRECONDITION, "CLAIM_LOST", cause="EXPIRED")
-
-
-def claims(*granted: claim_pb2.Claim) -> worker_service_pb2.ClaimResponse:
-    """The message that grants claims."""
-    return worker_service_pb2.ClaimResponse(claims=worker_service_pb2.Claims(claims=granted))
-
-
-def answered(heartbeat_id: int, problem: status_pb2.Status | None = None, *, cancel: bool = False) -> worker_service_pb2.ClaimResponse:
-    """The message that answers a heartbeat."""
-    answer = worker_service_pb2.HeartbeatAnswer(heartbeat_id=heartbeat_id, status=problem, cancel_requested=cancel)
-    return worker_service_pb2.ClaimResponse(heartbeats_answered=worker_service_pb2.HeartbeatsAnswered(answers=[answer]))
-
-
-def settled(
-    result_id: int, problem: status_pb2.Status | None = None, next_claims: Sequence[claim_pb2.Claim] = ()
-) -> worker_service_pb2.ClaimResponse:
-    """The message that answers a result."""
-    answer = worker_service_pb2.Settled(result_id=result_id, status=problem, next_claims=next_claims)
-    return worker_service_pb2.ClaimResponse(settled=worker_service_pb2.SettledResults(settled=[answer]))
-
-
-def lost(
-    token: str, cause: "worker_service_pb2.ClaimLossCause.ValueType" = worker_service_pb2.CLAIM_LOSS_CAUSE_EXPIRED
-) -> worker_service_pb2.ClaimResponse:
-    """The message that says that a claim is lost."""
-    return worker_service_pb2.ClaimResponse(
-        lost=worker_service_pb2.LostClaims(claims=[worker_service_pb2.LostClaim(claim_token=token, cause=cause)])
-    )
-
-
-def cancel(token: str, reason: str = "WORKFLOW_CANCELLED") -> worker_service_pb2.ClaimResponse:
-    """The message that asks an activity to stop."""
-    return worker_service_pb2.ClaimResponse(
-        cancel=worker_service_pb2.CancelClaims(claims=[worker_service_pb2.CancelClaim(claim_token=token, reason=reason)])
-    )
 
 
 @dataclass
@@ -158,8 +110,8 @@ class Stream:
         """Grants several claims in one message; their tokens."""
         claims = [self.make_claim(step, **fields) for step, fields in steps]
         for claim in claims:
-            await self.until(lambda stream, pool=claim.pool: stream.spend(pool), f"credit for {claim.pool}")  # type: ignore[misc]  # bound now
-        self.say(worker_service_pb2.ClaimResponse(claims=worker_service_pb2.Claims(claims=claims)))
+            await self.until(lambda stream, pool=claim.pool: stream.spend(pool), f"credit for {claim.pool}")  # type: ignore[misc]  # bound in this very round
+        self.say(granted(*claims))
         return [claim.claim_token for claim in claims]
 
     def spend(self, pool: str) -> bool:
@@ -170,13 +122,16 @@ class Stream:
         return True
 
     async def _wait(self, predicate: Callable[["Stream"], T | None], what: str) -> T:
+        found: list[T] = []
+
+        def is_there() -> bool:
+            found[:] = [value for value in [predicate(self)] if value]
+            return bool(found)
+
         try:
             async with asyncio.timeout(WITHIN), self._server.changed:
-                while True:
-                    value = predicate(self)
-                    if value:
-                        return value
-                    await self._server.changed.wait()
+                await self._server.changed.wait_for(is_there)
+                return found[0]
         except TimeoutError:
             kinds = [message.WhichOneof("message") for message in self.messages]
             raise AssertionError(f"stream {self.number} never got {what or 'what was awaited'}; it got {kinds}") from None
@@ -265,13 +220,16 @@ class ScriptedServer:
             async with asyncio.TaskGroup() as group:
                 reader = group.create_task(self._read(stream, context))
                 if self.script.welcomes:
-                    await context.write(worker_service_pb2.ClaimResponse(welcome=self._welcome(stream)))
-                    while (message := await stream.out.get()) is not None:
-                        await context.write(message)
+                    await self._write(stream, context)
                     reader.cancel()
         finally:
             stream.ended = True
             await self._notify()
+
+    async def _write(self, stream: Stream, context: Any) -> None:
+        await context.write(worker_service_pb2.ClaimResponse(welcome=self._welcome(stream)))
+        while (message := await stream.out.get()) is not None:
+            await context.write(message)
 
     async def _read(self, stream: Stream, context: Any) -> None:
         while (message := await context.read()) is not aio.EOF:  # type: ignore[attr-defined]  # missing in the stubs of grpc

@@ -3,19 +3,17 @@
 import asyncio
 import contextvars
 import json
-import os
 import threading
 from dataclasses import dataclass
 from datetime import timedelta
 
-import grpc
 import pytest
 
 from perdure import ClaimLost, Client, Context, Definition, Failure, Payload, Retry, Wait, Woken
-from perdure.v1 import payload_pb2, worker_service_pb2
-from tests.client import process_steps
+from perdure.v1 import worker_service_pb2
 from tests.client.conftest import ScriptServer
-from tests.client.scripted import CLAIM_LOST, ScriptedServer, answered, claims, settled, status
+from tests.client.messages import CLAIM_LOST, answered, claims
+from tests.client.scripted import ScriptedServer
 
 request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="")
 
@@ -289,87 +287,9 @@ async def test_a_failed_dependency_comes_as_a_failure_where_it_is_annotated(scri
         assert (await stream.result(await stream.grant("work", inputs={"fetch": '"page"'}))).completed.output.json == '"page"'
 
 
-async def test_values_stored_apart_are_fetched_before_the_activity_begins(scripted: ScriptServer) -> None:
-    server = scripted()
-
-    async def work(ctx: Context[str], input: str) -> int:
-        return len(input) + len(ctx.checkpoint or "")
-
-    server.payloads |= {"big": payload_pb2.Payload(json=f'"{"x" * 1000}"'), "small": payload_pb2.Payload(json='"yy"')}
-    async with Client(server.address) as client, client.worker(one_step(work)):
-        stream = await server.stream()
-        claim = stream.make_claim("work")
-        claim.inputs["input"].ref.payload_id = "big"
-        claim.checkpoint.ref.payload_id = "small"
-        stream.say(claims(claim))
-        assert (await stream.result(claim.claim_token)).completed.output.json == "1002"
-
-
-async def test_large_results_and_checkpoints_go_by_unary_calls(scripted: ScriptServer) -> None:
-    server = scripted()
-
-    async def work(ctx: Context[str]) -> str:
-        await ctx.save("c" * 300_000)
-        return "r" * 300_000
-
-    async with Client(server.address) as client, client.worker(one_step(work)):
-        stream = await server.stream()
-        token = await stream.grant("work")
-        await stream.until(lambda _: server.completes)
-        # The slot is free again, by a credit of its own.
-        await stream.until(lambda stream: stream.credit["note"] == 100)
-    assert server.completes[0].claim_token == token
-    assert len(server.completes[0].completed.output.json) == 300_002
-    assert not server.completes[0].want_next
-    assert len(server.unary_heartbeats[0].checkpoint.json) == 300_002
-    assert stream.results == []
-
-
-async def test_a_result_that_the_server_does_not_take_fails_the_attempt_with_its_words(scripted: ScriptServer) -> None:
-    server = scripted(settles=False)
-
-    async def work(ctx: Context[None]) -> str:
-        return "too much"
-
-    async with Client(server.address) as client, client.worker(one_step(work)):
-        stream = await server.stream()
-        token = await stream.grant("work")
-        first = await stream.result(token)
-        stream.say(settled(first.result_id, status(grpc.StatusCode.INVALID_ARGUMENT, "PAYLOAD_TOO_LARGE", "output is over 2 MiB")))
-        second = await stream.until(lambda stream: stream.results[1:])
-        assert second[0].failed.type == "perdure.result_refused"
-        assert "over 2 MiB" in second[0].failed.message
-        stream.say(settled(second[0].result_id))
-
-
 async def test_raw_payloads_pass_through_untouched(scripted: ScriptServer) -> None:
     async def work(ctx: Context[None], input: Payload) -> Payload:
         return Payload(binary=(input.json or "").encode(), encoding="rot13", digest="d", metadata={"key": b"1"})
 
     output = (await run_once(scripted(), one_step(work), inputs={"input": '{"a": 1.0}'})).completed.output
     assert (output.binary, output.encoding, output.digest, dict(output.metadata)) == (b'{"a": 1.0}', "rot13", "d", {"key": b"1"})
-
-
-async def test_process_activities_run_in_a_spawned_process_with_checkpoints_and_frames(scripted: ScriptServer) -> None:
-    server = scripted()
-    async with Client(server.address) as client, client.worker(process_steps.definition, slots=2):
-        stream = await server.stream()
-        first = await stream.result(await stream.grant("measure", inputs={"input": "20"}))
-        second = await stream.result(await stream.grant("measure", inputs={"input": "5"}))
-        process, total = json.loads(first.completed.output.json)
-        assert (process != os.getpid(), total) == (True, 190)
-        assert json.loads(second.completed.output.json)[0] == process  # kept for the next one
-        assert first.last_frame_seq == 1
-        assert [heartbeat.checkpoint.json for heartbeat in stream.heartbeats if heartbeat.HasField("checkpoint")] == ['"half"', '"half"']
-        failed = (await stream.result(await stream.grant("fails"))).failed
-        assert (failed.type, failed.message) == ("ValueError", "as planned")
-
-
-async def test_c64_a_process_that_dies_fails_only_its_own_attempt(scripted: ScriptServer) -> None:
-    server = scripted()
-    async with Client(server.address) as client, client.worker(process_steps.definition):
-        stream = await server.stream()
-        failed = (await stream.result(await stream.grant("dies"))).failed
-        assert failed.type == "perdure.process_died"
-        assert "137" in failed.message
-        assert (await stream.result(await stream.grant("measure", inputs={"input": "3"}))).HasField("completed")

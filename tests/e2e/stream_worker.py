@@ -78,14 +78,17 @@ class StreamWorker:
         return self.stop.is_set() and not self.held
 
     async def _pause(self, duration: float) -> None:
+        # Not wait_for, here and below: in Python 3.11 it may swallow a cancellation that comes together with what it waits for.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.stop.wait(), duration)
+            async with asyncio.timeout(duration):
+                await self.stop.wait()
 
     async def _converse(self, perdure: Perdure) -> None:
         stream = perdure.workers.Claim()  # type: ignore[call-arg]  # without an iterator the call is written to by hand
         try:
             await stream.write(Request(hello=self._hello(perdure.pool())))
-            answer = await asyncio.wait_for(stream.read(), ANSWER_WITHIN)
+            async with asyncio.timeout(ANSWER_WITHIN):
+                answer = await stream.read()
             if not isinstance(answer, worker_service_pb2.ClaimResponse):
                 raise StreamEndedError
             self._welcome(answer.welcome)
@@ -136,9 +139,9 @@ class StreamWorker:
             self._renewed.clear()
             self._outbox.put_nowait(Request(renew=worker_service_pb2.Renew(renew_id=next(self._ids), held=held)))
             # A stream that does not answer is dead, whatever TCP believes (case C57).
-            await asyncio.wait_for(self._renewed.wait(), ANSWER_WITHIN)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.Event().wait(), interval)
+            async with asyncio.timeout(ANSWER_WITHIN):
+                await self._renewed.wait()
+            await lapse(interval)
 
     async def _read(self, stream: Stream) -> None:
         while not self._is_done:
@@ -209,6 +212,13 @@ class StreamWorker:
         running = self._running.pop(token, None)
         if running is not None:
             running.cancel()
+
+
+async def lapse(duration: float) -> None:
+    """Let time pass, in seconds: a worker's rhythm, never a test's way to wait."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(duration):
+            await asyncio.Event().wait()
 
 
 def reason_of(status: Status) -> str:

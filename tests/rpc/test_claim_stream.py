@@ -266,6 +266,25 @@ class TestEnds:
         assert await worker.hear() is EOF
         assert await worker.call.code() is grpc.StatusCode.OK
 
+    async def test_c57_c62_a_worker_that_does_not_read_is_cut(
+        self, served: Served, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+    ) -> None:
+        monkeypatch.setattr(rpc_limits, "WRITE_STALL", 200)
+        await served.register("a")
+        for index in range(30):
+            request = workflows.StartWorkflowRequest(workflow=ref(f"k{index}"))
+            request.input.binary = b"x" * 15_000
+            await served.workflows.StartWorkflow(request)
+        narrow = (("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 65_536))
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{served.running.port}", options=narrow) as channel:
+            worker = stream(Served(served.running, channel))
+            await worker.hello()
+            await worker.say(credit=wire.Credit(pool="p", count=30))
+            counts = served.running.telemetry.counts
+            cut = ("rpc.calls", (("code", "RESOURCE_EXHAUSTED"), ("method", "/perdure.v1.WorkerService/Claim")))
+            await eventually(lambda: counts[cut] == 1)
+            worker.call.cancel()
+
     async def test_c59_many_streams_leave_no_handler_and_no_task(self, served: Served, eventually: Eventually) -> None:
         before = len(asyncio.all_tasks())
         for _ in range(100):

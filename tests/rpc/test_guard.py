@@ -222,6 +222,7 @@ async def test_methods_that_do_not_exist_are_answered_with_a_reason(service: Ser
         await service.channel.unary_unary("/perdure.v1.Nothing/Here")(b"x")
     found = refusal_of(caught.value)
     assert (found.code, found.facts) == (grpc.StatusCode.UNIMPLEMENTED, {"method": "perdure.v1.Nothing/Here"})
+    assert service.counts == {("unknown", "UNIMPLEMENTED"): 1}, "callers cannot make counters"
 
 
 async def test_c59_cancelled_streams_leave_nothing_behind(service: Service) -> None:

@@ -243,7 +243,9 @@ class TestUnaryClaims:
         claim = (await poll(served)).claims[0]
         beat = worker_service_pb2.HeartbeatRequest(claim_token=claim.claim_token, checkpoint_no=1, alive=True)
         beat.checkpoint.json = '"task-1"'
-        assert not (await served.workers.Heartbeat(beat)).cancel_requested
+        alive = await served.workers.Heartbeat(beat)
+        assert not alive.cancel_requested
+        assert 0 < alive.lease_remaining.ToMilliseconds() <= limits.SESSION_LEASE
         held = [HeldClaim(claim_token=claim.claim_token), HeldClaim(claim_token="nonsense")]
         renewed = (await served.workers.RenewClaims(worker_service_pb2.RenewClaimsRequest(held=held))).claims
         assert renewed[0].lease_remaining.seconds > 0

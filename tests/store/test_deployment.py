@@ -144,7 +144,7 @@ async def _damage(connection: Connection, workflow_id: bytes, changes: dict[str,
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-async def test_c25_document_that_does_not_decode_stops_nobody(open_store: OpenStore, driver: Driver) -> None:
+async def test_c27_document_that_does_not_decode_stops_nobody(open_store: OpenStore, driver: Driver) -> None:
     async with open_store(driver, None) as store:
         sick, well = started(wake_time=NOW, ready=("default",)), started(wake_time=NOW, ready=("default",))
         for workflow in (sick, well):
@@ -170,7 +170,7 @@ async def test_c25_document_that_does_not_decode_stops_nobody(open_store: OpenSt
         assert [due.workflow_id for due in await store.workflows.due(NOW, 10)] == [sick.workflow_id]
 
 
-async def test_c25_bytes_that_are_no_bson_spoil_no_other_load(proxy: Proxy) -> None:
+async def test_c27_bytes_that_are_no_bson_spoil_no_other_load(proxy: Proxy) -> None:
     async with emptied(MongoStore(proxy.url, DATABASE)) as store:
         sick, well = started(wake_time=NOW), started(wake_time=NOW)
         for workflow in (sick, well):

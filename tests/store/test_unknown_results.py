@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from perdure_server.ports.errors import StoreError, StoreUnavailable
-from perdure_server.ports.store import Store
+from perdure_server.ports.store import Read, Store
 from perdure_server.store import limits
 from perdure_server.store.committer import Road
 from perdure_server.store.driver import Driver
@@ -177,6 +177,25 @@ async def test_c69_caller_cancelled_before_its_batch_left(
 
 async def _cancelled(task: asyncio.Task[bool]) -> None:
     task.cancel()
+
+
+async def test_c69_readers_that_come_and_go_leave_the_pool_whole(store: MongoStore, proxy: Proxy) -> None:
+    first = started()
+    assert await store.workflows.commit(None, first)
+    release = asyncio.Event()
+    held = proxy.spoil("find", release=release, times=200)
+    async with asyncio.TaskGroup() as group:
+        readers = [group.create_task(store.workflows.load(first.workflow_id, Read.LINEARIZABLE)) for _ in range(100)]
+        await held.happened.wait()
+        for reader in readers[::2]:
+            reader.cancel()
+        release.set()
+        second = claimed(first)
+        assert await store.workflows.commit(first, second)
+    held.times = 0
+    assert all(reader.cancelled() for reader in readers[::2])
+    assert all(reader.result() in (first, second) for reader in readers[1::2])
+    assert await store.workflows.load(first.workflow_id, Read.LINEARIZABLE) == second
 
 
 async def test_writes_that_wait_go_out_together(store: MongoStore, proxy: Proxy, way: tuple[Driver, Road]) -> None:

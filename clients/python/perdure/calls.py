@@ -152,6 +152,12 @@ class Calls:
             await asyncio.sleep(pause)
             interval = min(limits.RETRY_MAX_INTERVAL, interval * 2)
 
+    def explained(self, error: PerdureError) -> PerdureError:
+        """The error; where no server was reached, with what to do about it."""
+        if not error.reason:
+            error.message = f"no server at {self.config.address}: {error.message}; start one by `perdure dev`, or set PERDURE_ADDRESS"
+        return error
+
     async def close(self) -> None:
         """Closes the channel; calls that still run end with CANCELLED."""
         channel, self._channel = self._channel, None
@@ -168,7 +174,6 @@ class Calls:
         asked = error.retry_after.total_seconds() if error.retry_after is not None else 0.0
         pause = max(jittered(interval), asked)
         if time.monotonic() + pause >= began + bound:
-            if not error.reason:
-                error.message = f"no server at {self.config.address}: {error.message}; start one by `perdure dev`, or set PERDURE_ADDRESS"
+            self.explained(error)
             return None
         return pause

@@ -2,7 +2,6 @@
 
 import time
 import uuid
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar, overload
@@ -10,7 +9,6 @@ from typing import Any, TypeVar, overload
 from perdure import limits, payloads
 from perdure.calls import Calls
 from perdure.errors import CallTimeout, WorkflowCancelled, WorkflowFailed, WorkflowTerminated
-from perdure.events import Event
 from perdure.v1 import payload_pb2, workflow_pb2, workflow_service_pb2
 from perdure.view import Workflow, WorkflowRef, WorkflowState, failure_of, workflow_of, workflow_state
 from perdure.watching import Watching
@@ -74,8 +72,8 @@ class Run:
     @overload
     async def result(self, *, timeout: timedelta | None = None) -> Any: ...  # noqa: ASYNC109 -- bounds the server's wait too
     @overload
-    async def result(self, as_type: type[T], *, timeout: timedelta | None = None) -> T: ...  # noqa: ASYNC109 -- as above
-    async def result(self, as_type: Any = None, *, timeout: timedelta | None = None) -> Any:  # noqa: ASYNC109 -- as above
+    async def result(self, as_type: type[T], *, timeout: timedelta | None = None) -> T: ...  # noqa: ASYNC109 -- bounds the server's wait too
+    async def result(self, as_type: Any = None, *, timeout: timedelta | None = None) -> Any:  # noqa: ASYNC109 -- bounds the server's wait too
         """Waits for the end, however long it takes, and gives the output.
 
         Args:
@@ -102,23 +100,22 @@ class Run:
             if end is not None and time.monotonic() >= end:
                 raise CallTimeout(f"{self!r} has not ended within {timeout}: it is {workflow_state(answer.state)}")
 
-    async def watch(self, *, frames: bool = True, follow: bool = False, resume_token: str = "") -> AsyncIterator[Event]:
+    def watch(self, *, frames: bool = True, follow: bool = False, resume_token: str = "") -> Watching:
         """A snapshot, then changes and frames until the end. Opens itself again after a cut, without repeats.
+
+        Use it as `async for event in run.watch()`; events are defined in perdure.events.
 
         Args:
             frames: Also progress frames.
             follow: Go on into the next rounds instead of ending with this one.
             resume_token: `resume_token` of an earlier event, to go on behind it.
 
-        Raises:
-            NotFound: There is no such workflow.
-            Unavailable: No server was reached at all.
+        The iterator raises NotFound if there is no such workflow, and Unavailable if no server was reached at all.
         """
         request = workflow_service_pb2.WatchRequest(workflow=self._ref(), resume_token=resume_token, include_frames=frames, follow=follow)
         if follow:
             request.workflow.ClearField("round")
-        async for event in Watching(self._calls, request).events():
-            yield event
+        return Watching(self._calls, request)
 
     async def signal(self, name: str, payload: object = None, *, signal_id: str = "") -> Signalled:
         """Sends a signal; returns when it is stored.

@@ -66,7 +66,7 @@ class StatusMessage(Protocol):
     code: int
     message: str
 
-    def SerializeToString(self) -> bytes:  # noqa: N802 -- protobuf's name
+    def SerializeToString(self) -> bytes:  # noqa: N802 -- protobuf names it so
         """The message in bytes."""
 
 

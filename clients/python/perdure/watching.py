@@ -1,8 +1,8 @@
 """Watching one workflow: a stream that opens itself again after a cut, without repeats, and says what is missing."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
+from collections import deque
+from typing import Any, Self
 
 from grpc import aio
 
@@ -16,79 +16,91 @@ from perdure.v1 import workflow_service_pb2
 
 
 class Watching:
-    """State of one watch over all its streams."""
+    """An asynchronous iterator of events, over as many streams as it takes; made by `run.watch`."""
 
     def __init__(self, calls: Calls, request: workflow_service_pb2.WatchRequest) -> None:
         self._calls = calls
         self._request = request
+        self._call: Any = None
+        self._pending: deque[tuple[Event | None, str]] = deque()
         self._changes: dict[int, int] = {}
         self._frames: dict[tuple[str, int], int] = {}
+        self._failures = 0
         self._ended = False
 
-    async def events(self) -> AsyncIterator[Event]:
-        """Events in order, until the end. Raises PerdureError for what a new try cannot help."""
-        failures = 0
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        """The next event. Raises PerdureError for what a new try cannot help."""
         while not self._ended:
-            try:
-                async for event in self._stream():
-                    failures = 0
-                    yield event
-            except PerdureError as error:
-                failures += 1
-                await self._consider(error, failures)
-            else:
-                failures += 1
-                await self._after_end(failures)
+            while self._pending:
+                event, token = self._pending.popleft()
+                self._request.resume_token = token or self._request.resume_token
+                if event is not None and self._is_new(event):
+                    self._note_end(event)
+                    return event
+            await self._read_more()
+        raise StopAsyncIteration
 
-    async def _after_end(self, failures: int) -> None:
-        # A stream that ends well without the workflow's end was cut by a server that leaves.
-        if not self._ended:
-            await asyncio.sleep(self._pause(failures))
+    async def aclose(self) -> None:
+        """Ends the watch; an iterator that is dropped ends too, if later."""
+        self._ended = True
+        self._drop_stream()
 
-    async def _stream(self) -> AsyncIterator[Event]:
-        call = self._calls.workflows.Watch(self._request, metadata=self._calls.metadata())
+    async def _read_more(self) -> None:
         try:
-            while True:
-                response = await self._read(call)
-                if response is END_OF_STREAM:
-                    return
-                self._calls.note_reached()
-                for message in response.events:
-                    event = event_of(message)
-                    if event is not None and self._is_new(event):
-                        yield event
-                    # After the yield: a consumer that stopped in between has not seen the event.
-                    self._request.resume_token = message.resume_token or self._request.resume_token
-                    if isinstance(event, End) and not self._request.follow:
-                        self._ended = True
-                        return
-        except aio.AioRpcError as failure:
-            raise error_of_call(failure) from None
-        finally:
-            call.cancel()
+            response = await self._read()
+        except PerdureError as error:
+            self._drop_stream()
+            self._failures += 1
+            await self._consider(error)
+            return
+        if response is END_OF_STREAM:
+            # Without the workflow's end, a server that leaves has cut it.
+            self._drop_stream()
+            self._failures += 1
+            await asyncio.sleep(self._pause())
+            return
+        self._failures = 0
+        self._calls.note_reached()
+        self._pending.extend((event_of(message), message.resume_token) for message in response.events)
 
-    async def _read(self, call: Any) -> Any:
+    async def _read(self) -> Any:
+        if self._call is None:
+            self._call = self._calls.workflows.Watch(self._request, metadata=self._calls.metadata())
         try:
             async with asyncio.timeout(limits.WATCH_IDLE_TIMEOUT):
-                return await call.read()
+                return await self._call.read()
         except TimeoutError:
-            raise Unavailable("the watch heard nothing, not even a keep-alive", reason="") from None
+            raise Unavailable("the watch heard nothing, not even a keep-alive") from None
+        except aio.AioRpcError as failure:
+            raise error_of_call(failure) from None
 
-    async def _consider(self, error: PerdureError, failures: int) -> None:
+    async def _consider(self, error: PerdureError) -> None:
         if error.reason == ErrorReason.RESUME_TOKEN_INVALID and self._request.resume_token:
             self._request.resume_token = ""  # of a version that is gone: begin anew, with the snapshot that comes
             return
         slow = error.reason == ErrorReason.WATCHER_TOO_SLOW
         if not slow and not isinstance(error, Unavailable | Overloaded):
             raise error
-        if not self._calls.reached and not error.reason and failures * limits.RETRY_MAX_INTERVAL > limits.FIRST_CONTACT_TIMEOUT:
-            raise error
+        if not self._calls.reached and not error.reason and self._failures * limits.RETRY_MAX_INTERVAL > limits.FIRST_CONTACT_TIMEOUT:
+            raise self._calls.explained(error)
         asked = error.retry_after.total_seconds() if error.retry_after is not None else 0.0
-        await asyncio.sleep(0.0 if slow else max(asked, self._pause(failures)))
+        await asyncio.sleep(0.0 if slow else max(asked, self._pause()))
 
-    @staticmethod
-    def _pause(failures: int) -> float:
-        return jittered(min(limits.RETRY_MAX_INTERVAL, limits.RETRY_INITIAL_INTERVAL * 2 ** min(failures, 8)))
+    def _pause(self) -> float:
+        return jittered(min(limits.RETRY_MAX_INTERVAL, limits.RETRY_INITIAL_INTERVAL * 2 ** min(self._failures, 8)))
+
+    def _drop_stream(self) -> None:
+        call, self._call = self._call, None
+        if call is not None:
+            call.cancel()
+
+    def _note_end(self, event: Event) -> None:
+        if isinstance(event, End) and not self._request.follow:
+            self._ended = True
+            self._drop_stream()
 
     def _is_new(self, event: Event) -> bool:
         """False for what was told before; resume tokens make that rare."""

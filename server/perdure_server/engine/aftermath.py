@@ -59,20 +59,19 @@ class Aftermath:
         """Send a claim that the instance has to the pool whose slot it took."""
         claim = build_claim(definition, workflow, made.step, made.slot.pool, self._clock.now())
         if has_refs(claim):
-            self._supervisor.run(self._deliver_resolved(workflow.workflow_id, claim, made), "deliver")
+            self._supervisor.run(self._deliver_resolved(workflow, claim, made), "deliver")
         else:
             made.slot.pool.deliver([claim])
 
-    async def _deliver_resolved(self, workflow_id: bytes, claim: GrantedClaim, made: Grant) -> None:
+    async def _deliver_resolved(self, workflow: Workflow, claim: GrantedClaim, made: Grant) -> None:
         try:
             claim = await resolve_claim(self._payloads, claim)
         except StoreUnavailable:
             logger.warning("a claim goes out with refs: its payloads cannot be read now")
-        known = self._hub.known(workflow_id)
-        if known is not None and not made.stands(known):
-            self._desk.release(made.slot)  # taken away while its payloads were read
-        else:
-            made.slot.pool.deliver([claim])
+        made.slot.pool.deliver([claim])
+        known = self._hub.known(workflow.workflow_id)
+        if known is None or known.revision != workflow.revision:
+            self._hub.on_remote_change(workflow.workflow_id)  # what happened to the claim meanwhile was told to nobody
 
     def _perform(self, workflow: Workflow, definition: Definition, effect: Effect) -> None:
         match effect:
@@ -99,7 +98,6 @@ class Aftermath:
     def _attempt_span(self, workflow: Workflow, effect: AttemptEnded) -> None:
         if not self._telemetry.enabled:
             return
-        local = self._claims.get(effect.claim.nonce)
         self._telemetry.attempt_ended(
             AttemptSpan(
                 key=workflow.key,
@@ -113,7 +111,7 @@ class Aftermath:
                 granted=effect.claim.granted,
                 ended=workflow.update_time,
                 outcome=effect.outcome,
-                worker_id=local.stream.session.worker_id if local is not None else "",
+                worker_id=effect.claim.worker_id,
                 failure=effect.failure,
             )
         )

@@ -1,4 +1,9 @@
-"""Definitions, cached: structure never changes under a fingerprint; policies and the active one are at most a second old."""
+"""Definitions, cached: structure never changes under a fingerprint; the active one is at most a second old, policies ten.
+
+A wake-up brings changes at once; these are for when it is lost.
+"""
+
+from typing import Generic, TypeVar
 
 from perdure_server.kernel.contracts import with_contracts
 from perdure_server.kernel.definition import Definition
@@ -7,7 +12,39 @@ from perdure_server.kernel.validation import validate
 from perdure_server.ports.clock import Clock
 from perdure_server.ports.store import ActiveDefinition, Definitions
 
+CACHED = 2_000  # of each kind; the oldest go first
 _FRESH_FOR = 1_000
+_POLICY_FRESH_FOR = 10 * _FRESH_FOR
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class _Recent(Generic[K, V]):
+    """Values that are fresh for a while; more than CACHED are not kept."""
+
+    def __init__(self, clock: Clock, fresh_for: int) -> None:
+        self._clock = clock
+        self._fresh_for = fresh_for
+        self._kept: dict[K, tuple[int, V]] = {}
+
+    def get(self, key: K) -> V | None:
+        found = self._kept.get(key)
+        return found[1] if found is not None and self._clock.now() - found[0] < self._fresh_for else None
+
+    def put(self, key: K, value: V, asked: int) -> V:
+        """`asked`: when the store was asked. What was forgotten meanwhile is not kept."""
+        self._kept.pop(key, None)
+        self._kept[key] = (asked, value)
+        if len(self._kept) > CACHED:
+            del self._kept[next(iter(self._kept))]
+        return value
+
+    def clear(self) -> None:
+        self._kept.clear()
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
 
 class Catalog:
@@ -17,45 +54,55 @@ class Catalog:
         self._store = definitions
         self._clock = clock
         self._renew_interval = renew_interval
-        self._by_fingerprint: dict[tuple[str, str, str], tuple[int, Definition]] = {}
-        self._active: dict[tuple[str, str], tuple[int, ActiveDefinition]] = {}
+        self._by_fingerprint: _Recent[tuple[str, str, str], Definition] = _Recent(clock, _POLICY_FRESH_FOR)
+        self._active: _Recent[tuple[str, str], ActiveDefinition] = _Recent(clock, _FRESH_FOR)
+        self._versions: _Recent[tuple[str, str], tuple[Definition, ...]] = _Recent(clock, _FRESH_FOR)
+        self._forgotten = 0  # how often; an answer that was under way meanwhile is not kept
+
+    def __len__(self) -> int:
+        return len(self._by_fingerprint) + len(self._active) + len(self._versions)
 
     def forget(self) -> None:
         """Read again what may have changed."""
+        self._forgotten += 1
         self._active.clear()
         self._by_fingerprint.clear()
-
-    def cached(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition | None:
-        """The definition if it is at hand, however old its policies."""
-        found = self._by_fingerprint.get((namespace, workflow_type, fingerprint))
-        return found[1] if found is not None else None
+        self._versions.clear()
 
     async def get(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition:
         """One definition. Raises Rejection DEFINITION_NOT_FOUND, StoreUnavailable."""
         key = (namespace, workflow_type, fingerprint)
         found = self._by_fingerprint.get(key)
-        if found is not None and self._clock.now() - found[0] < _FRESH_FOR * 10:
-            return found[1]
+        if found is not None:
+            return found
+        asked, epoch = self._clock.now(), self._forgotten
         definition = await self._store.get(namespace, workflow_type, fingerprint)
         if definition is None:
             raise _not_found(workflow_type, fingerprint)
-        self._by_fingerprint[key] = (self._clock.now(), definition)
-        return definition
+        return self._by_fingerprint.put(key, definition, asked) if epoch == self._forgotten else definition
 
     async def active(self, namespace: str, workflow_type: str) -> Definition:
         """The definition that serves new starts. Raises Rejection DEFINITION_NOT_FOUND, StoreUnavailable."""
-        found = self._active.get((namespace, workflow_type))
-        if found is None or self._clock.now() - found[0] >= _FRESH_FOR:
-            active = await self._store.active(namespace, workflow_type)
-            if active is None:
+        key = (namespace, workflow_type)
+        found = self._active.get(key)
+        if found is None:
+            asked, epoch = self._clock.now(), self._forgotten
+            found = await self._store.active(namespace, workflow_type)
+            if found is None:
                 raise _not_found(workflow_type, "")
-            found = (self._clock.now(), active)
-            self._active[(namespace, workflow_type)] = found
-        return await self.get(namespace, workflow_type, found[1].fingerprint)
+            if epoch == self._forgotten:
+                self._active.put(key, found, asked)
+        return await self.get(namespace, workflow_type, found.fingerprint)
 
     async def versions(self, namespace: str, workflow_type: str) -> tuple[Definition, ...]:
         """All registered fingerprints of a type, newest first. Raises StoreUnavailable."""
-        return tuple(await self._store.versions(namespace, workflow_type))
+        key = (namespace, workflow_type)
+        found = self._versions.get(key)
+        if found is not None:
+            return found
+        asked, epoch = self._clock.now(), self._forgotten
+        found = tuple(await self._store.versions(namespace, workflow_type))
+        return self._versions.put(key, found, asked) if epoch == self._forgotten else found
 
     def prepare(self, definition: Definition) -> Definition:
         """Validate and compute contracts. Raises FieldViolation with every fault."""

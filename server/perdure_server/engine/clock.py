@@ -22,6 +22,11 @@ async def happened(event: asyncio.Event, within: int) -> bool:
     return True
 
 
+def elapsed() -> int:
+    """The running loop's own time in ms: for waiting, not for deciding."""
+    return round(asyncio.get_running_loop().time() * 1000)
+
+
 def monotonic() -> int:
     """This machine's monotonic clock in ms."""
     return time.monotonic_ns() // 1_000_000

@@ -12,7 +12,7 @@ from perdure_server.kernel.cancel import cancel
 from perdure_server.kernel.claims import acknowledge, checkpoint, grant, lose, lose_session, silence, undelivered
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.draft import Draft, require_claim
-from perdure_server.kernel.outcomes import Completed, Failed, Outcome, Report, remember_next, report
+from perdure_server.kernel.outcomes import Failed, Outcome, Report, remember_next, report
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.signals import receive
 from perdure_server.kernel.start import Start, blank, meet, populate
@@ -92,7 +92,8 @@ class ReportCommand(_Plain):
 
     def shrink(self) -> bool:
         """A result that cannot be stored becomes a failure; Complete is never refused for the document's size."""
-        if not isinstance(self._command.outcome, Completed) or self._command.outcome.output is None:
+        outcome = self._command.outcome
+        if isinstance(outcome, Failed) and outcome.failure.type == DOCUMENT_FULL:
             return False
         failure = Failure(DOCUMENT_FULL, "The result does not fit into the workflow's document.", non_retryable=True)
         self._command = msgspec.structs.replace(self._command, outcome=Failed(failure))

@@ -167,15 +167,12 @@ class Desk:
         else:
             self._backlog.pop(queue, None)
 
-    def ticket(self, session_id: str, connection_no: int, acknowledged: bool) -> Ticket:
-        """A fresh claim identity."""
-        return Ticket(self._entropy.hex(_NONCE_SIZE), self._entropy.hex(_SPAN_SIZE), session_id, connection_no, acknowledged)
-
     def _take(self, pool: Pool) -> Slot:
         pool.credit -= 1
         if pool.credit <= 0:
             self._idle = None
-        return Slot(pool, self.ticket(pool.session_id(), pool.connection_no, pool.acknowledged))
+        nonce, span_id = self._entropy.hex(_NONCE_SIZE), self._entropy.hex(_SPAN_SIZE)
+        return Slot(pool, Ticket(nonce, span_id, pool.session_id(), pool.connection_no, pool.acknowledged, pool.worker_id))
 
 
 def _credit(pool: Pool) -> int:

@@ -1,6 +1,7 @@
 """What one watcher was shown of progress frames: in order within a claim, each once, with every hole named."""
 
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.workflow import STEP_ENDS, Step, StepState, Workflow
@@ -46,18 +47,23 @@ class FrameBook:
         yield from self._show(is_current)
         self.keep_only(lambda frame: _is_ahead(workflow, frame))
 
-    def replay(self, workflow: Workflow, ended_too: bool) -> Iterator[Frame | None]:
-        """All that is retained and not void, beside a snapshot; of steps that have ended only if they are wanted."""
+    def replay(self, workflow: Workflow, ended_too: bool, later: AbstractSet[tuple[str, int]]) -> Iterator[Frame | None]:
+        """All that is retained and not void, beside a snapshot; of steps that have ended only if they are wanted.
+
+        `later`: claims of which changes are still to be told; their frames wait for those.
+        """
 
         def is_wanted(frame: Frame) -> bool:
             step = workflow.steps.get(frame.step)
-            if step is None or frame.claim_no > step.claim_no or is_void(step, frame.claim_no):
+            if step is None or (frame.step, frame.claim_no) in later or frame.claim_no > step.claim_no or is_void(step, frame.claim_no):
                 return False
             return ended_too or step.state not in STEP_ENDS
 
         yield from self._show(is_wanted)
-        self._over |= {name for name in self.shown if name in workflow.steps and workflow.steps[name].state in STEP_ENDS}
-        self.keep_only(lambda frame: _is_ahead(workflow, frame))
+        open_steps = {name for name, _ in later}
+        ended = {name for name in self.shown if name in workflow.steps and workflow.steps[name].state in STEP_ENDS}
+        self._over |= ended - open_steps
+        self.keep_only(lambda frame: (frame.step, frame.claim_no) in later or _is_ahead(workflow, frame))
 
     def keep_only(self, wanted: Callable[[Frame], bool]) -> None:
         """Drop what waits and is not wanted; with nothing left, the place is safe."""

@@ -21,7 +21,7 @@ from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.seal import seal
-from perdure_server.kernel.workflow import Workflow
+from perdure_server.kernel.workflow import Workflow, WorkflowState
 from perdure_server.ports.errors import DocumentTooLarge, StoreUnavailable
 from perdure_server.ports.store import Read
 
@@ -194,6 +194,7 @@ class Mailboxes:
         """Write; on success the writers are answered. None = the race is lost."""
         sealed = seal(definition, base, new, self._clock.now())
         try:
+            _check_budget(base, sealed)
             stored = await self._workflows.commit(base, sealed)
         except StoreUnavailable:
             box.doubt = _Doubt(sealed, definition, writers)
@@ -307,3 +308,11 @@ class Mailboxes:
                 return changed
         turn.undo()
         return None
+
+
+def _check_budget(base: Workflow | None, sealed: Workflow) -> None:
+    # What ends a workflow, and what makes it smaller, always has room.
+    if sealed.inline_bytes <= limits.DOCUMENT - limits.DOCUMENT_RESERVE or sealed.state is not WorkflowState.RUNNING:
+        return
+    if base is None or sealed.inline_bytes > base.inline_bytes:
+        raise DocumentTooLarge(f"{sealed.inline_bytes} bytes of payloads")

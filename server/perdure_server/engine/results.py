@@ -104,6 +104,7 @@ class Results:
         key = workflow.key
         definition = await self._catalog.get(key.namespace, key.workflow_type, workflow.fingerprint)
         made: list[GrantedClaim] = []
+        waited = False
         for name, claim_no in settlement.next_claims:
             step = workflow.steps.get(name)
             if step is None or step.claim is None or step.claim_no != claim_no:
@@ -113,9 +114,13 @@ class Results:
             claim = build_claim(definition, workflow, name, pool, self._clock.now())
             if has_refs(claim):
                 claim = await self._resolved(claim)
+                waited = True
             if stream is not None and known is None and stream.pools.get(pool.name) is pool:
                 stream.adopt(pool, claim)
             made.append(claim)
+        now = self._mailboxes.known(workflow.workflow_id) if waited else workflow
+        if now is None or now.revision != workflow.revision:
+            self._mailboxes.on_doubt(workflow.workflow_id)  # what happened to them meanwhile was told to nobody
         return tuple(made)
 
     async def _resolved(self, claim: GrantedClaim) -> GrantedClaim:

@@ -134,6 +134,9 @@ class Sweep:
             return False
         if self._judge.may_judge(self._settings.session_lease):
             await self._judge.acknowledgements(workflow)
+            judged = self._mailboxes.known(workflow_id)
+            if judged is not None and judged.revision > workflow.revision and not _is_due(judged, self._clock.now()):
+                return True  # that was all
         elif _only_judgements_due(workflow, self._clock.now()):
             return False
         _, after = await self._mailboxes.submit(workflow_id, AdvanceCommand())
@@ -167,6 +170,10 @@ class Sweep:
         if not others:
             return True
         return max([self._me, *others], key=lambda server: hashlib.blake2b(server + workflow_id, digest_size=8).digest()) == self._me
+
+
+def _is_due(workflow: Workflow, now: int) -> bool:
+    return workflow.wake_time is not None and workflow.wake_time <= now
 
 
 def _only_judgements_due(workflow: Workflow, now: int) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from perdure_server.engine.catalog import Catalog
-from perdure_server.engine.clock import happened
+from perdure_server.engine.clock import elapsed, happened
 from perdure_server.engine.commands import require_ref
 from perdure_server.engine.framebook import FrameBook, Shown
 from perdure_server.engine.hub import Hub, Interest
@@ -84,11 +84,13 @@ class Watcher:
         self._frames_away = False
         self._replay = _NO_REPLAY
         self._told_end_of = ""  # the run whose end was told
+        self._told_at = 0
         self._ahead_of = 0  # the revision that was found to be behind the frames
 
     async def run(self, ref: Ref, resume_token: str, follow: bool) -> AsyncIterator[list[WatchItem]]:
         """The batches. Raises Rejection, StoreUnavailable."""
         cursor = decode_cursor(resume_token) if resume_token else None
+        self._told_at = elapsed()
         workflow_id = ref.key.workflow_id
         interest = self._hub.join(workflow_id)
         try:
@@ -106,6 +108,7 @@ class Watcher:
                     self._told_end_of = self._run_id
                     items.append(EndItem(view, self._token()))
                 if items:
+                    self._told_at = elapsed()
                     yield items
                 if ended and not follow:
                     return
@@ -133,7 +136,7 @@ class Watcher:
 
     async def _next(self, workflow_id: bytes, interest: Interest, view: View) -> tuple[View, list[WatchItem]]:
         """Wait for news; the newest view, and what must be told before its changes."""
-        if not await happened(interest.news, KEEP_ALIVE):
+        if not await happened(interest.news, max(0, self._told_at + KEEP_ALIVE - elapsed())):
             return view, [KeepAliveItem(self._token())]
         changed, workflow = interest.take()
         if changed and workflow is None:
@@ -162,7 +165,8 @@ class Watcher:
             items += self._snapshot(view, max(self._replay, _REPLAY_OPEN))
             events = []
         if self._replay:
-            self._show(items, self._book.replay(workflow, self._replay == _REPLAY_ALL))
+            later = {(event.step, event.claim_no) for event in events}
+            self._show(items, self._book.replay(workflow, self._replay == _REPLAY_ALL, later))
             self._replay = _NO_REPLAY
         for event in events:
             self._tell(items, event, view)

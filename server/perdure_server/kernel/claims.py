@@ -24,6 +24,7 @@ class Ticket(Struct, frozen=True, omit_defaults=True):
     session_id: str
     connection_no: int = 0
     acknowledged: bool = False
+    worker_id: str = ""
 
 
 def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
@@ -45,6 +46,7 @@ def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
         span_id=ticket.span_id,
         connection_no=ticket.connection_no,
         acknowledged=ticket.acknowledged,
+        worker_id=ticket.worker_id,
     )
     fields = {"claim": claim, "claim_no": step.claim_no + 1, "attempt": step.attempt + 1, "last_frame_seq": None}
     draft.move(name, StepEvent.GRANT, StepState.RUNNING, started=step.started or draft.now, **fields)

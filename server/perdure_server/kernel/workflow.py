@@ -77,6 +77,7 @@ class Claim(Struct, frozen=True, omit_defaults=True):
     span_id: str = ""
     connection_no: int = 0  # of the session's stream that was granted it; 0 = granted by a unary call
     acknowledged: bool = False
+    worker_id: str = ""  # for people only
 
 
 class Settled(Struct, frozen=True, omit_defaults=True):

@@ -102,7 +102,7 @@ class WakeUps(Protocol):
         """Tell every server, this one included."""
 
     def subscribe(self) -> AsyncIterator[WakeUp]:
-        """One subscription per server. Begins with RE_READ, when it is in place; reconnects by itself, then RE_READ again. Ends only when closed."""
+        """One subscription per server. Begins with RE_READ when it is in place, and again after each reconnect; ends only when closed."""
 
 
 class Frames(Protocol):

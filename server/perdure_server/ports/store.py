@@ -65,8 +65,8 @@ class Workflows(Protocol):
     async def commit(self, old: Workflow | None, new: Workflow) -> bool:
         """Store `new` if the stored document still is `old` (same run_id and revision), or, with `old` None, if the `_id` is free.
 
-        One conditional `$set` of the changed fields, never a replace. Joined with other commits into one batch; True only when this very write is
-        known stored; False = the condition did not hold and nothing was written. Two commits of one `_id` are never in one batch.
+        One conditional `$set` of the changed fields, never a replace. Joined with other commits into one batch; True only when this very
+        write is known stored; False = the condition did not hold and nothing was written. Two commits of one `_id` are never in one batch.
         Raises StoreUnavailable (the result is unknown: load and decide again) and DocumentTooLarge.
         """
 
@@ -149,7 +149,7 @@ class Sessions(Protocol):
         """The stored session, linearizable."""
 
     async def reconnect(self, session_id: str, secret: str, connection_no: int, lease_until: int) -> Session | None:
-        """Raise `connection_no` from the given one to the next, by compare-and-set on an alive session with that secret; None = no longer so."""
+        """Raise `connection_no` from the given one to the next, if the session is alive and has that secret; None = no longer so."""
 
     async def renew(self, session_id: str, connection_no: int, lease_until: int, held: Sequence[str]) -> bool:
         """Extend the lease and replace `held` (minus what is `refused`, which stays), if alive and of this connection; False otherwise.
@@ -161,13 +161,13 @@ class Sessions(Protocol):
         """Add to `held` those not in `refused`, if alive; returns those that are now held."""
 
     async def refuse(self, session_id: str, nonce: str) -> bool:
-        """Add to `refused` unless in `held`. True = refused by this or an earlier call, or the session is dead or absent; False = it is held."""
+        """Add to `refused` unless in `held`. True = refused now or before, or the session is dead or absent; False = it is held."""
 
     async def expired(self, until: int, limit: int) -> Sequence[Session]:
         """Alive sessions with lease_until <= until, and all dead ones, oldest first."""
 
     async def mark_dead(self, session_id: str, lease_until: int) -> Session | None:
-        """alive = False if the lease is still the judged one; returns the dead session, or None if it was renewed meanwhile."""
+        """Set alive = False if the lease is still the judged one; returns the dead session, or None if it was renewed meanwhile."""
 
     async def delete(self, session_id: str) -> None:
         """Remove a dead session whose claims have all been judged."""

@@ -47,7 +47,8 @@ class Guard(ServerInterceptor):
         method = handler_call_details.method
         handler = await continuation(handler_call_details)
         if handler is None:
-            return grpc.stream_stream_rpc_method_handler(self._stream(method, _unknown_method(method)))
+            # Counted under one name: a caller must not be able to make counters.
+            return grpc.stream_stream_rpc_method_handler(self._stream("unknown", _unknown_method(method)))
         codecs = (handler.request_deserializer, handler.response_serializer)
         if handler.request_streaming and handler.response_streaming:
             return grpc.stream_stream_rpc_method_handler(self._stream(method, handler.stream_stream), *codecs)

@@ -44,7 +44,9 @@ class WorkerService:
     async def heartbeat(self, request: wire.HeartbeatRequest, _context: Context) -> wire.HeartbeatResponse:
         """Checkpoint, frames and sign of life of one claim; renews its session."""
         answer = await self._engine.heartbeat(decode.heartbeat(request))
-        return wire.HeartbeatResponse(cancel_requested=answer.cancel_requested)
+        response = wire.HeartbeatResponse(cancel_requested=answer.cancel_requested)
+        values.duration(response.lease_remaining, answer.lease_remaining)
+        return response
 
     async def poll_claims(self, request: wire.PollClaimsRequest, context: Context) -> wire.PollClaimsResponse:
         """Wait for claims without a stream."""

@@ -62,10 +62,11 @@ def proof(write: Write, stored: Mapping[str, Any] | None) -> bool | None:
         return None
     if stored.get(documents.WRITE_ID) == write.write_id:
         return True
-    if write.old is None:
-        # Only this start made this run_id.
-        return True if stored["run_id"] == write.new.run_id else None
-    if stored["run_id"] == write.old.run_id == write.new.run_id and stored["revision"] <= write.new.revision:
+    old_run = write.old.run_id if write.old is not None else None
+    if write.new.run_id != old_run:
+        # A start or a new round: nobody else has made this run_id, and nothing goes back to the run before.
+        return True if stored["run_id"] == write.new.run_id else False if stored["run_id"] == old_run else None
+    if stored["run_id"] == old_run and stored["revision"] <= write.new.revision:
         return False
     return None
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
 
 import click
 from google.protobuf import json_format
@@ -17,6 +16,7 @@ from perdure.client import Client
 from perdure.events import Change, End, Event, Frame, FramesReset, Gap, Snapshot
 from perdure.run import Run
 from perdure.view import Workflow, WorkflowState
+from perdure.watching import Watching
 
 _LOG_LINES = 12
 _TEXT_LENGTH = 400
@@ -44,7 +44,7 @@ async def watch(
     return await _live(run, events)
 
 
-async def _lines(events: AsyncIterator[Event], *, as_json: bool) -> int:
+async def _lines(events: Watching, *, as_json: bool) -> int:
     code = 0
     async for event in events:
         if as_json:
@@ -55,7 +55,7 @@ async def _lines(events: AsyncIterator[Event], *, as_json: bool) -> int:
     return code
 
 
-async def _live(run: Run, events: AsyncIterator[Event]) -> int:
+async def _live(run: Run, events: Watching) -> int:
     board = Board(f"{run.ref.workflow_type}/{run.key}")
     code = 0
     with Live(board.render(), console=console(), auto_refresh=False) as live:

@@ -11,7 +11,7 @@ from typing import Self
 from perdure import limits
 from perdure.calls import Calls
 from perdure.definition import Definition
-from perdure.errors import PerdureError, Unavailable
+from perdure.errors import Unavailable
 from perdure.worker.mailbox import Mailbox
 from perdure.worker.plan import WorkerOptions, plan_worker
 from perdure.worker.runner import ActivityRunner
@@ -113,15 +113,7 @@ class Worker:
             async with asyncio.timeout(limits.CONNECT_TIMEOUT):
                 await asyncio.wrap_future(session.connected)
         except TimeoutError:
-            raise self._unreachable(session.last_error) from None
-
-    def _unreachable(self, error: PerdureError | None) -> PerdureError:
-        address = self._calls.config.address
-        if error is not None and error.reason:
-            return error
-        return Unavailable(
-            f"no server at {address}: {error.message if error else 'no answer'}; start one by `perdure dev`, or set PERDURE_ADDRESS"
-        )
+            raise self._calls.explained(session.last_error or Unavailable("no answer")) from None
 
     async def _stop(self) -> None:
         session, runner = self._session, self._runner

@@ -58,6 +58,8 @@ def _change(event: wire.WatchEvent, item: ChangeItem, detail: Detail) -> None:
     change.attempt = source.attempt
     step = item.view.workflow.steps.get(source.step)
     if step is not None and _is_latest(source, step):
+        if step.claim is not None:
+            change.worker_id = step.claim.worker_id
         _step_now(change, step, detail)
 
 

@@ -132,6 +132,8 @@ def step(target: wire.StepView, source: Step, plan: StepDefinition, with_payload
     target.generation = source.generation
     target.attempt = source.attempt
     target.claim_no = source.claim_no
+    if source.claim is not None:
+        target.worker_id = source.claim.worker_id
     target.cancel_requested = source.state is StepState.CANCELLING
     target.totals.attempts = source.attempt
     target.totals.lost_claims = source.lost_claims

@@ -1,0 +1,36 @@
+"""The public surface as a snapshot: every change of it is seen in review."""
+
+import inspect
+
+import perdure
+from perdure.reasons import ErrorReason
+from perdure.v1 import errors_pb2
+
+NAMES = """
+AccessDenied AlreadyExists CallTimeout Change ClaimLost Client Condition Conflict Context Definition DefinitionRejected End ErrorReason
+Event Failure Frame FramesReset Gap InvalidRequest NotAllowed NotFound NotImplementedYet Overloaded Payload PayloadRejected PerdureError
+RegisteredDefinition Retry Run ServerFault Signalled Snapshot StartSignal Step StepPolicy StepState StepView Unavailable Violation Wait
+WaitStep Wake Woken Worker Workflow WorkflowCancelled WorkflowFailed WorkflowNotCompleted WorkflowPolicy WorkflowRef WorkflowState
+WorkflowTerminated
+"""
+
+
+def test_what_is_exported() -> None:
+    assert sorted(perdure.__all__) == NAMES.split()
+    for name in perdure.__all__:
+        assert getattr(perdure, name).__doc__, name
+
+
+def test_every_public_method_is_documented() -> None:
+    for name in perdure.__all__:
+        exported = getattr(perdure, name)
+        if not inspect.isclass(exported):
+            continue
+        for member, value in vars(exported).items():
+            if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
+                assert value.__doc__, f"{name}.{member}"
+
+
+def test_reasons_are_those_of_the_wire() -> None:
+    wire = {name.removeprefix("ERROR_REASON_") for name in errors_pb2.ErrorReason.keys()} - {"UNSPECIFIED"}  # noqa: SIM118 -- protobuf's own class
+    assert {str(reason) for reason in ErrorReason} == wire
