@@ -1,17 +1,25 @@
 """Hooks: on_success, compensations in order, finalizers that run until they succeed, before an end is stored."""
 
+import contextlib
+from collections.abc import Callable
+
+import pytest
+
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import Exhaustion, Hook, Hooks
+from perdure_server.kernel.definition import Exhaustion, Hook, Hooks, StepDefinition
+from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.resolving import PassedOver
+from perdure_server.kernel.timing import fire_due
 from perdure_server.kernel.values import RetryPolicy
 from perdure_server.kernel.workflow import StepState, WorkflowState
-from tests.kernel.harness import Run, activity, plan
+from tests.kernel.harness import Run, activity, after, on_signal, payload, plan, refused
 
 W = WorkflowState
 S = StepState
 ONCE = RetryPolicy(max_attempts=1)
 
 
-def hook(name: str, **fields: object) -> object:
+def hook(name: str, **fields: object) -> StepDefinition:
     return activity(name, needs=(), **fields)
 
 
@@ -57,7 +65,11 @@ def test_compensations_run_in_reverse_order_then_the_finalizer_then_failed_is_st
 
 
 def test_a_step_in_doubt_is_undone_before_completed_ones() -> None:
-    run = Run(plan(activity("a", compensate_with="undo_a"), activity("b: a", compensate_with="undo_b", retry=ONCE), hook("undo_a"), hook("undo_b")))
+    run = Run(
+        plan(
+            activity("a", compensate_with="undo_a"), activity("b: a", compensate_with="undo_b", retry=ONCE), hook("undo_a"), hook("undo_b")
+        )
+    )
     finish(run, "a")
     run.grant("b")
     run.fail("b")
@@ -86,8 +98,12 @@ def test_a_lost_worker_never_ends_a_required_hook() -> None:
     run.grant("a")
     run.fail("a")
     for _ in range(3 * limits.MAX_LOST_CLAIMS):
+        if run.state("settle") is S.BACKOFF:
+            run.pass_time(2 * limits.MINUTE)
         run.grant("settle")
         run.lose("settle")
+    assert run.state("settle") is S.BACKOFF, "without a bound, but not in a hot loop"
+    run.pass_time(2 * limits.MINUTE)
     finish(run, "settle")
     assert run.is_() is W.FAILED
 
@@ -123,28 +139,237 @@ def test_the_cancel_finalizer_runs_before_cancelled_is_stored_and_knows_no_compe
 def test_c43_a_finalizer_has_its_own_time_after_a_workflow_timeout() -> None:
     run = Run(plan("a", hook("settle"), hooks=Hooks(failure_finalizer=Hook("settle")), workflow_timeout=limits.SECOND))
     run.pass_time(limits.SECOND)
-    run.advance()
     assert run.is_() is W.FAILING
     run.grant("settle")
     run.pass_time(5 * limits.SECOND)
-    run.advance()
+    assert run.workflow.deadline is None
     run.complete("settle")
     assert run.is_() is W.FAILED
 
 
-def test_skip_dependants_skips_all_that_depends_and_the_rest_goes_on() -> None:
-    run = Run(plan(activity("a", retry=ONCE, on_exhausted=Exhaustion.SKIP_DEPENDANTS), "b: a", "c: b", "d"))
+def test_c43_a_finalizer_outlives_the_grace_and_has_no_queue_or_step_timeout_if_it_is_required() -> None:
+    timed = {"queue_timeout": limits.SECOND, "step_timeout": limits.SECOND, "attempt_timeout": limits.HOUR}
+    run = Run(plan(activity("a", retry=ONCE), hook("settle", **timed), hooks=Hooks(failure_finalizer=Hook("settle"))))
     run.grant("a")
     run.fail("a")
-    assert (run.state("b"), run.state("c"), run.is_()) == (S.SKIPPED, S.SKIPPED, W.RUNNING)
-    finish(run, "d")
-    assert run.is_() is W.COMPLETED
+    run.pass_time(limits.HOUR)
+    assert run.state("settle") is S.READY
+    run.grant("settle")
+    run.pass_time(limits.CANCEL_GRACE)
+    run.pass_time(limits.MINUTE)
+    assert run.state("settle") is S.RUNNING
+    run.complete("settle")
+    assert run.is_() is W.FAILED
 
 
-def test_continue_lets_dependants_see_the_failure() -> None:
-    run = Run(plan(activity("a", retry=ONCE, on_exhausted=Exhaustion.CONTINUE), "b: a"))
+@pytest.mark.parametrize("how", ["queue", "step"])
+def test_a_hook_that_is_not_required_has_its_timeouts(how: str) -> None:
+    timed = {f"{how}_timeout": limits.SECOND}
+    run = Run(plan(activity("a", retry=ONCE), hook("settle", **timed), hooks=Hooks(failure_finalizer=Hook("settle", required=False))))
     run.grant("a")
     run.fail("a")
-    assert run.state("b") is S.READY
+    run.pass_time(limits.SECOND)
+    assert (run.is_(), run.state("settle")) == (W.FAILED, S.FAILED)
+
+
+@pytest.mark.parametrize("cause", ["failure", "attempts", "step timeout", "workflow timeout", "cancel", "queue timeout"])
+def test_c43_however_it_ends_the_finalizer_runs_once_to_its_end(cause: str) -> None:
+    tidy = Hooks(failure_finalizer=Hook("settle"), cancel_finalizer=Hook("tidy"))
+    queue = limits.MINUTE if cause == "queue timeout" else None
+    work = activity("a", step_timeout=limits.HOUR, queue_timeout=queue)
+    run = Run(plan(work, hook("settle"), hook("tidy"), hooks=tidy, workflow_timeout=2 * limits.HOUR))
+    if cause != "queue timeout":
+        run.grant("a")
+    match cause:
+        case "failure":
+            run.fail("a", non_retryable=True)
+        case "attempts":
+            for _ in range(2):
+                run.lose("a")
+                run.grant("a")
+            run.lose("a")
+        case "step timeout":
+            run.wait("a", after(1))
+            run.pass_time(1_000)
+            run.pass_time(limits.HOUR)
+        case "workflow timeout":
+            run.wait("a", after(limits.DAY))
+            run.pass_time(2 * limits.HOUR)
+        case "queue timeout":
+            run.pass_time(limits.MINUTE)
+        case _:
+            run.cancel()
+            run.confirm("a")
+    name = "tidy" if cause == "cancel" else "settle"
+    run.grant(name)
+    run.fail(name)
+    run.pass_time(5 * limits.HOUR)
+    finish(run, name)
+    assert run.is_() is (W.CANCELLED if cause == "cancel" else W.FAILED)
+    assert run.step(name).claim_no == 2
+
+
+def test_c44_running_steps_are_waited_for_and_what_they_complete_is_undone_too() -> None:
+    run = Run(plan(activity("a", compensate_with="undo"), activity("b", retry=ONCE), hook("undo")))
+    run.grant("a")
+    run.grant("b")
+    run.fail("b")
+    assert (run.is_(), run.state("a"), run.states()["undo"]) == (W.FAILING, S.CANCELLING, "BLOCKED")
+    run.complete("a", 7)
+    assert (run.state("a"), run.step("a").output) == (S.COMPLETED, payload(7))
+    finish(run, "undo")
+    assert (run.state("a"), run.is_(), run.step("a").output) == (S.COMPENSATED, W.FAILED, payload(7))
+
+
+def test_a_step_that_is_fenced_after_its_grace_is_in_doubt_and_undone_first() -> None:
+    steps = (activity("a", compensate_with="undo"), activity("b", compensate_with="undo"), activity("c", retry=ONCE), hook("undo"))
+    run = Run(plan(*steps))
     finish(run, "b")
-    assert run.is_() is W.COMPLETED
+    run.grant("a")
+    run.checkpoint("a", 1, "half")
+    run.grant("c")
+    run.fail("c")
+    run.pass_time(limits.CANCEL_GRACE)
+    assert (run.state("a"), run.step("undo").compensates, run.step("a").checkpoint) == (S.CANCELLED, "a", payload("half"))
+    finish(run, "undo")
+    assert (run.step("undo").compensates, run.step("undo").generation) == ("b", 1), "each has an idempotency key of its own"
+    finish(run, "undo")
+    assert run.is_() is W.FAILED
+
+
+def test_what_never_began_is_not_undone() -> None:
+    run = Run(
+        plan(activity("a", retry=ONCE), activity("b: a", compensate_with="undo"), activity("c", compensate_with="undo"), hook("undo"))
+    )
+    run.grant("a")
+    run.fail("a")
+    assert (run.is_(), run.states()["undo"]) == (W.FAILED, "BLOCKED")
+
+
+def test_a_step_that_began_and_was_passed_over_is_undone() -> None:
+    held = activity("a", retry=ONCE, on_exhausted=Exhaustion.HOLD, compensate_with="undo")
+    run = Run(plan(held, activity("b", retry=ONCE), hook("undo")))
+    run.grant("a")
+    run.fail("a")
+    run.resolve("a", PassedOver())
+    run.grant("b")
+    run.fail("b")
+    finish(run, "undo")
+    assert (run.state("a"), run.is_()) == (S.COMPENSATED, W.FAILED)
+
+
+def test_a_compensation_that_a_person_passes_leaves_its_step_as_it_was() -> None:
+    run = saga()
+    finish(run, "reserve")
+    finish(run, "charge")
+    run.grant("send")
+    run.fail("send")
+    run.resolve("refund", PassedOver())
+    assert (run.state("charge"), run.step("release").compensates) == (S.COMPLETED, "reserve")
+    finish(run, "release")
+    finish(run, "settle")
+    assert run.is_() is W.FAILED
+
+
+def test_a_hook_may_wait_and_be_released() -> None:
+    run = Run(plan(activity("a", retry=ONCE), hook("settle"), hooks=Hooks(failure_finalizer=Hook("settle"))))
+    run.grant("a")
+    run.fail("a")
+    run.grant("settle")
+    run.wait("settle", after(limits.MINUTE))
+    run.pass_time(limits.MINUTE)
+    run.grant("settle")
+    run.release("settle")
+    finish(run, "settle")
+    assert run.is_() is W.FAILED
+
+
+def test_on_success_is_within_the_workflows_time_and_a_cancel_stops_it() -> None:
+    definition = plan("a", hook("tell"), hooks=Hooks(on_success=Hook("tell")), workflow_timeout=limits.HOUR)
+    late = Run(definition)
+    finish(late, "a")
+    late.pass_time(limits.HOUR)
+    assert (late.is_(), late.state("tell")) == (W.FAILED, S.CANCELLED)
+    stopped = Run(definition)
+    finish(stopped, "a")
+    stopped.grant("tell")
+    stopped.cancel()
+    assert stopped.state("tell") is S.CANCELLING
+    stopped.complete("tell")
+    assert (stopped.is_(), stopped.state("tell")) == (W.CANCELLED, S.COMPLETED)
+
+
+def test_a_hook_alone_cannot_be_granted_before_its_turn() -> None:
+    run = saga()
+    refused(Reason.STEP_STATE_INVALID, lambda: run.grant("settle"))
+    finish(run, "reserve")
+    run.grant("charge")
+    run.fail("charge", non_retryable=True)
+    refused(Reason.STEP_STATE_INVALID, lambda: run.grant("settle"))
+    assert run.states()["refund"] == "READY"
+
+
+# ------------------------------------------------------------------------------------------------------------------- C40 and C41
+
+ACTS: dict[str, Callable[[Run], object]] = {
+    "cancel": lambda run: run.cancel(),
+    "last ok": lambda run: run.complete("a"),
+    "last failure": lambda run: run.fail("a", non_retryable=True),
+    "step timeout": lambda run: run.do(lambda draft: fire_due(draft)),
+    "terminate": lambda run: run.terminate(),
+    "signal": lambda run: run.signal("go"),
+}
+FIRST = {"cancel": W.CANCELLED, "last ok": W.COMPLETED, "last failure": W.FAILED, "step timeout": W.FAILED, "terminate": W.TERMINATED}
+
+
+@pytest.mark.parametrize("first", FIRST)
+@pytest.mark.parametrize("second", ACTS)
+def test_c40_of_two_that_race_the_first_decides_the_end(first: str, second: str) -> None:
+    run = Run(plan(activity("a", step_timeout=limits.SECOND)))
+    token = run.grant("a")
+    ended: dict[str, bool] = {}
+    for act in (first, second):
+        if act == "step timeout":
+            run.now += limits.SECOND
+        try:
+            ended[act] = bool(ACTS[act](run))
+        except (Rejection, AssertionError):
+            ended[act] = False
+    if run.is_() is W.CANCELLING:
+        run.confirm("a")
+    decided = W.TERMINATED if (first, second) == ("cancel", "terminate") else FIRST[first]
+    assert run.is_() is decided
+    assert run.is_() is W.CANCELLED or first == "cancel" or not ended.get("cancel"), "a cancel that is answered OK ends in CANCELLED"
+    with contextlib.suppress(Rejection):
+        assert not run.complete("a", None, token), "late, and without effect"
+    assert run.is_() is decided
+
+
+CANCELLED_WHEN: dict[str, Callable[[Run], object]] = {
+    "at once": lambda run: None,
+    "claimed by a worker that dies": lambda run: run.grant("a"),
+    "not delivered": lambda run: run.grant("a", acknowledged=False),
+    "backing off": lambda run: (run.grant("a"), run.fail("a")),
+    "waiting": lambda run: (run.grant("a"), run.wait("a", on_signal("never"))),
+    "paused": lambda run: (run.grant("a"), run.pause()),
+    "held": lambda run: (run.grant("a"), run.fail("a", non_retryable=True)),
+}
+
+
+@pytest.mark.parametrize("when", CANCELLED_WHEN)
+@pytest.mark.parametrize("twice", [False, True])
+def test_c41_a_cancel_always_ends_within_lease_or_grace_and_its_finalizer(when: str, twice: bool) -> None:
+    tidy = Hooks(cancel_finalizer=Hook("tidy"))
+    run = Run(plan(activity("a", on_exhausted=Exhaustion.HOLD), "b: a", hook("tidy"), hooks=tidy))
+    CANCELLED_WHEN[when](run)
+    assert run.cancel()
+    if twice:
+        assert not run.cancel()
+    run.pass_time(limits.CANCEL_GRACE)
+    assert run.state("tidy") is S.READY
+    for _ in range(3):
+        run.grant("tidy")
+        run.lose_session()
+        run.pass_time(limits.HOUR)
+    finish(run, "tidy")
+    assert run.is_() is W.CANCELLED

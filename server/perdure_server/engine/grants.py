@@ -73,8 +73,10 @@ def _hook(definition: Definition, workflow: Workflow, name: str) -> HookFacts:
         for other, step in workflow.steps.items()
         if other not in definition.hook_steps and step.started is not None and step.state is not StepState.COMPLETED
     ]
+    kind, required = definition.hook_steps[name]
     return HookFacts(
-        kind=definition.hook_steps[name][0],
+        kind=kind,
+        required=required,
         compensates=compensates,
         in_doubt=target is not None and target.state is not StepState.COMPLETED,
         compensated_output=target.output if target is not None else None,

@@ -38,7 +38,7 @@ class Queries:
     async def get(self, ref: Ref, with_payloads: bool) -> View:
         """The instance; with payloads up to limits.READ_INLINE in all, the rest as refs."""
         workflow = await self.load(ref.key.workflow_id, ref)
-        view = await self._view(workflow)
+        view = await self.view(workflow)
         return await self.resolve(view) if with_payloads else view
 
     async def wait_for_result(self, ref: Ref, within: int) -> View:
@@ -60,7 +60,7 @@ class Queries:
             workflow = await self.load(ref.key.workflow_id, ref)
         finally:
             self._hub.leave(ref.key.workflow_id, interest)
-        return await self.resolve(await self._view(workflow))
+        return await self.resolve(await self.view(workflow))
 
     async def find(self, query: WorkflowQuery, limit: int, after: PageKey | None) -> WorkflowRows:
         """One page of a list."""
@@ -108,6 +108,7 @@ class Queries:
             return decode_claim_token(holder).run_id
         return (await self.load(holder.key.workflow_id, holder)).run_id
 
-    async def _view(self, workflow: Workflow) -> View:
+    async def view(self, workflow: Workflow) -> View:
+        """The instance with its definition."""
         key = workflow.key
         return View(workflow, await self._catalog.get(key.namespace, key.workflow_type, workflow.fingerprint))

@@ -16,6 +16,7 @@ from perdure_server.engine.commands import (
 from perdure_server.engine.desk import Desk
 from perdure_server.engine.dispatch import Dispatch
 from perdure_server.engine.entropy import Entropy
+from perdure_server.engine.explain import Explainer
 from perdure_server.engine.hub import DEFINITIONS, LISTEN_LOOP, Hub
 from perdure_server.engine.judge import Judge
 from perdure_server.engine.mailbox import Mailboxes
@@ -96,7 +97,8 @@ class Engine:
         self.settle = self.results.settle
         self.conclude = self.results.conclude
         self.queries = Queries(store, self.catalog, self.hub)
-        self.people = People(self.mailboxes)
+        self.people = People(self.mailboxes, self.queries, store.workflows, spill=self.spill, hub=self.hub, clock=clock)
+        self.explain = Explainer(parts, self.queries).explain
         self.get = self.queries.get
         self.wait_for_result = self.queries.wait_for_result
         self.find = self.queries.find

@@ -34,6 +34,7 @@ class Turn:
         self.dice = entropy.dice
         self.grants: list[Grant] = []
         self.reserved: list[Slot] = []  # by this turn itself
+        self.is_first = True  # False: other commands of the same write have changed the instance already
 
     def grant_ready(self, prefer: Pool | None, returned: bool) -> tuple[tuple[str, int], ...]:
         """Grant what this turn made READY, in the same write, while slots are free and the chain is not too long."""

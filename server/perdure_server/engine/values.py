@@ -28,6 +28,11 @@ class View(Struct, frozen=True):
     definition: Definition
 
 
+def etag_of(workflow: Workflow) -> str:
+    """What changes with every change of the instance."""
+    return f"{workflow.run_id}.{workflow.revision}"
+
+
 class Started(Struct, frozen=True):
     """The answer to a start."""
 
@@ -63,6 +68,7 @@ class HookFacts(Struct, frozen=True):
     """What a hook step is told of the workflow. `compensates` is empty but for a compensation."""
 
     kind: HookKind
+    required: bool
     compensates: str
     in_doubt: bool
     compensated_output: Payload | None

@@ -25,7 +25,7 @@ def cancel(draft: Draft, reason: str, request_id: str) -> bool:
         raise Rejection(Reason.WORKFLOW_FAILING, "The workflow is failing; its end is already decided.", state=state.name)
     if state not in (WorkflowState.RUNNING, WorkflowState.PREPARING_REPLAY):
         raise Rejection(Reason.WORKFLOW_CLOSED, "The workflow has ended.", state=state.name)
-    draft.set(cancel_reason=reason, cancel_request_id=request_id, cancel_time=draft.now, paused=None)
+    draft.set(cancel_reason=reason, cancel_request_id=request_id, cancel_time=draft.now)
     draft.turn(WorkflowEvent.CANCEL, WorkflowState.CANCELLING)
     stop_all(draft)
     settle_down(draft)

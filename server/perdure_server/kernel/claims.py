@@ -36,7 +36,7 @@ def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
     if step.claim is not None and step.claim.nonce == ticket.nonce:
         return step.claim
     settled_before = ticket.nonce in [memory.nonce for memory in step.settled]
-    if settled_before or step.state is not StepState.READY or not may_grant(draft, name):
+    if settled_before or not may_grant(draft, name):
         raise Rejection(Reason.STEP_STATE_INVALID, "The step is not ready.", step=name, state=step.state.name)
     claim = Claim(
         nonce=ticket.nonce,
@@ -54,8 +54,8 @@ def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
 
 
 def may_grant(draft: Draft, name: str) -> bool:
-    """Whether the workflow lets this step run now: not paused, and RUNNING or at the step's own turn as a hook."""
-    if draft.get("paused", draft.workflow.paused) is not None:
+    """Whether this step is READY and the workflow lets it run now: not paused, and RUNNING or at the step's own turn as a hook."""
+    if draft.paused is not None or draft.workflow.inert or draft.step(name).state is not StepState.READY:
         return False
     return draft.state is WorkflowState.RUNNING or (name in draft.definition.hook_steps and draft.state not in ENDED)
 

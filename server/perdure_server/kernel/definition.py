@@ -143,6 +143,11 @@ class Definition(_Structure, frozen=True, omit_defaults=True, dict=True):
                 found[hook.step] = (kind, hook.required)
         return found
 
+    def is_required(self, name: str) -> bool:
+        """Whether this step is a hook that is tried for ever."""
+        hook = self.hook_steps.get(name)
+        return hook is not None and hook[1]
+
     @cached_property
     def ordinary(self) -> tuple[str, ...]:
         """The steps of the plan's order, in listing order."""

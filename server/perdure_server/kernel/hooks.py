@@ -1,6 +1,7 @@
 """Hooks: what runs when all steps have ended, and before an end state is stored.
 
-One at a time: compensations (steps in doubt first, then in reverse order of completion), then the finalizer. A required hook is tried for ever.
+One at a time: compensations (steps in doubt first, then in reverse order of completion), then the finalizer. A required hook is tried for
+ever.
 """
 
 from perdure_server.kernel.definition import Hook, HookKind
@@ -9,13 +10,8 @@ from perdure_server.kernel.readiness import make_ready
 from perdure_server.kernel.transitions import StepEvent
 from perdure_server.kernel.workflow import STEP_ENDS, Step, StepState, WorkflowState
 
-_UNDONE = frozenset({StepState.COMPLETED, StepState.FAILED, StepState.CANCELLED})
-
-
-def is_required(draft: Draft, name: str) -> bool:
-    """Whether this step is a hook that is tried for ever."""
-    hook = draft.definition.hook_steps.get(name)
-    return hook is not None and hook[1]
+_UNDONE = frozenset({StepState.COMPLETED, StepState.FAILED, StepState.CANCELLED, StepState.SKIPPED})
+_AT_REST = STEP_ENDS | {StepState.BLOCKED}
 
 
 def advance(draft: Draft) -> bool:
@@ -23,7 +19,7 @@ def advance(draft: Draft) -> bool:
     names = draft.definition.hook_steps
     if not names:
         return False
-    if any(draft.step(name).state not in STEP_ENDS and draft.step(name).state is not StepState.BLOCKED for name in names):
+    if any(draft.step(name).state not in _AT_REST for name in names):
         return True
     if draft.state is WorkflowState.FAILING:
         target = next_compensation(draft)
@@ -75,30 +71,38 @@ def _hook_of(draft: Draft) -> Hook | None:
 
 def _begin(draft: Draft, name: str, compensates: str) -> None:
     step = draft.step(name)
-    make_ready(draft, name, StepEvent.HOOK, **renewed(step, again=step.state in STEP_ENDS), compensates=compensates)
+    make_ready(draft, name, StepEvent.HOOK, **renewed(step, rises=step.state in STEP_ENDS), compensates=compensates)
 
 
-def renewed(step: Step, again: bool) -> dict[str, object]:
-    """The fields of a step that begins anew: attempts and timeouts start over, totals and claim numbers go on."""
+def under_way(draft: Draft, name: str) -> bool:
+    """Whether this is a hook that has begun and not ended."""
+    return name in draft.definition.hook_steps and draft.step(name).state not in _AT_REST
+
+
+def renewed(step: Step, rises: bool) -> dict[str, object]:
+    """The fields of a step that begins anew: attempts and timeouts start over, totals and claim numbers go on.
+
+    Another generation (`rises`) is new work: it forgets the checkpoint, and has another idempotency key. Without one it goes on with what
+    was cut short, so that a downstream recognises it.
+    """
+    fields = _anew(step)
+    if rises:
+        fields |= {"generation": step.generation + 1, "checkpoint": None, "checkpoint_no": 0, "checkpoint_claim_no": 0}
+    return fields
+
+
+def _anew(step: Step) -> dict[str, object]:
     return {
-        "generation": step.generation + (1 if again else 0),
         "total_attempts": step.total_attempts + step.attempt,
         "attempt": 0,
         "started": None,
         "ended": None,
-        "checkpoint": None,
-        "checkpoint_no": 0,
-        "checkpoint_claim_no": 0,
-        "wait": (),
         "wakes": (),
         "output": None,
         "failure": None,
         "lost_claims": 0,
         "idle_returns": 0,
-        "step_deadline": None,
-        "step_left": None,
         "skipped_by": "",
         "skip_spreads": False,
         "chosen": (),
-        "notice_time": None,
     }

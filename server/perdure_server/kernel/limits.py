@@ -36,6 +36,9 @@ EXPIRY_MARGIN: Final = 2 * SECOND
 SWEEP_INTERVAL: Final = 1 * SECOND
 REVISION_POLL_INTERVAL: Final = 2 * SECOND
 DRAIN_GRACE: Final = 10 * SECOND
+DUTY_RETRY_FIRST: Final = 1 * SECOND
+DUTY_RETRY_CAP: Final = 1 * MINUTE
+DUTY_DOUBLINGS: Final = 6
 MIN_WAKE_DELAY: Final = 50  # a timer never wakes sooner after its wait opened, so that a wait in the past is no hot loop
 
 # Bounds of what is remembered in one instance.

@@ -1,10 +1,11 @@
 """How one thing leads to the next: unlocking, opening and winning waits, completing, failing, ending."""
 
-from perdure_server.kernel import hooks
+from perdure_server.kernel import hooks, limits
 from perdure_server.kernel.definition import Exhaustion, StepKind
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.effects import CancelRequested, WorkflowEnded
 from perdure_server.kernel.readiness import make_ready, stopped_clock
+from perdure_server.kernel.reopening import not_taken, reopened
 from perdure_server.kernel.transitions import StepEvent, WorkflowEvent
 from perdure_server.kernel.values import Failure, Payload, Wait, Wake
 from perdure_server.kernel.wait_result import wait_result
@@ -71,35 +72,41 @@ def complete_step(draft: Draft, name: str, event: StepEvent, output: Payload | N
         hooks.ended(draft, name)
         settle_down(draft)
         return
-    _skip_branches(draft, name)
     spread(draft, name)
 
 
 def spread(draft: Draft, name: str) -> None:
-    """A step has ended in a way that the plan goes on from: unlock or skip what depends on it."""
+    """A step has ended in a way that the plan goes on from: skip the branches that it did not take, unlock or skip what depends on it."""
+    is_nested = bool(draft.completed)
     draft.completed.append(name)
-    if len(draft.completed) > 1:
+    if is_nested:
         return  # the outer call goes on with it: a chain of waits that all win at once must not nest
-    while draft.completed:
-        if draft.state is WorkflowState.RUNNING:
-            _unlock(draft, draft.completed[0])
-        draft.completed.pop(0)
+    _spread_all(draft)
     settle_down(draft)
 
 
-def _unlock(draft: Draft, name: str) -> None:
-    for dependant in draft.definition.dependants[name]:
-        if draft.step(dependant).state is not StepState.BLOCKED:
-            continue
-        needed = [draft.step(dependency) for dependency in draft.plan(dependant).depends_on]
-        if not all(step.state in STEP_ENDS for step in needed):
-            continue
-        if any(_stops_dependants(draft, dependency) for dependency in draft.plan(dependant).depends_on):
-            _skip(draft, dependant, name, spreads=True)
-        elif all(step.state is StepState.SKIPPED for step in needed):
-            _skip(draft, dependant, name, spreads=False)
-        else:
-            open_step(draft, dependant, StepEvent.UNBLOCK)
+def _spread_all(draft: Draft) -> None:
+    while draft.completed:
+        if draft.state is WorkflowState.RUNNING:
+            _skip_branches(draft, draft.completed[0])
+            for dependant in draft.definition.dependants[draft.completed[0]]:
+                _open_or_skip(draft, dependant)
+        draft.completed.pop(0)
+
+
+def _open_or_skip(draft: Draft, name: str) -> None:
+    if draft.step(name).state is not StepState.BLOCKED:
+        return
+    needed = draft.plan(name).depends_on
+    if not all(draft.step(dependency).state in STEP_ENDS for dependency in needed):
+        return
+    stopping = next((dependency for dependency in needed if _stops_dependants(draft, dependency)), None)
+    if stopping is not None:
+        _skip(draft, name, stopping, spreads=True)
+    elif needed and all(draft.step(dependency).state is StepState.SKIPPED for dependency in needed):
+        _skip(draft, name, needed[0], spreads=False)
+    else:
+        open_step(draft, name, StepEvent.UNBLOCK)
 
 
 def _stops_dependants(draft: Draft, name: str) -> bool:
@@ -115,20 +122,11 @@ def _skip(draft: Draft, name: str, by: str, spreads: bool) -> None:
 
 
 def _skip_branches(draft: Draft, name: str) -> None:
-    plan = draft.plan(name)
-    if not plan.branches or draft.state is not WorkflowState.RUNNING:
+    if not draft.plan(name).branches:
         return
-    chosen = draft.step(name).chosen
-    taken = {step for branch in plan.branches if branch.name in chosen for step in branch.steps}
-    first = len(draft.completed)
-    for branch in plan.branches:
-        for step in branch.steps:
-            if step not in taken and draft.step(step).state is StepState.BLOCKED:
-                _skip(draft, step, name, spreads=False)
-    skipped = draft.completed[first:]
-    del draft.completed[first:]
-    for step in skipped:
-        spread(draft, step)
+    for step in not_taken(draft.plan(name), draft.step(name).chosen):
+        if draft.step(step).state is StepState.BLOCKED:
+            _skip(draft, step, name, spreads=False)
 
 
 def _chosen_by(draft: Draft, name: str, condition: str) -> tuple[str, ...]:
@@ -138,26 +136,31 @@ def _chosen_by(draft: Draft, name: str, condition: str) -> tuple[str, ...]:
 
 
 def fail_step(draft: Draft, name: str, event: StepEvent, failure: Failure, **fields: object) -> None:
-    """The step's attempts are used up: what then happens is its policy's to say."""
+    """The step's attempts are used up: what then happens is its policy's to say. A hook is noted and passed."""
+    holds = draft.plan(name).on_exhausted is Exhaustion.HOLD and name not in draft.definition.hook_steps
+    if holds and draft.state is WorkflowState.RUNNING:
+        draft.move(name, event, StepState.HELD, failure=failure, **fields)
+    else:
+        fail_unheld(draft, name, event, failure, **fields)
+
+
+def fail_unheld(draft: Draft, name: str, event: StepEvent, failure: Failure, **fields: object) -> None:
+    """The same, but nobody is asked: HOLD fails the workflow."""
     policy = draft.plan(name).on_exhausted
-    if name in draft.definition.hook_steps:
-        draft.move(name, event, StepState.FAILED, failure=failure, wakes=(), **fields)
+    is_hook = name in draft.definition.hook_steps
+    draft.move(name, event, StepState.FAILED, failure=failure, wakes=(), **fields)
+    if is_hook:
         hooks.ended(draft, name)
         settle_down(draft)
-        return
-    if policy is Exhaustion.HOLD and draft.state is WorkflowState.RUNNING:
-        draft.move(name, event, StepState.HELD, failure=failure, due=None, notice_time=draft.now, **fields)
-        return
-    draft.move(name, event, StepState.FAILED, failure=failure, wakes=(), **fields)
-    if policy in (Exhaustion.SKIP_DEPENDANTS, Exhaustion.CONTINUE) and draft.state is WorkflowState.RUNNING:
+    elif policy in (Exhaustion.SKIP_DEPENDANTS, Exhaustion.CONTINUE) and draft.state is WorkflowState.RUNNING:
         spread(draft, name)
-        return
-    fail_workflow(draft, name, failure)
+    else:
+        fail_workflow(draft, name, failure)
 
 
 def fail_workflow(draft: Draft, name: str, failure: Failure) -> None:
     """A step that has failed takes the workflow with it."""
-    if draft.state is WorkflowState.RUNNING:
+    if draft.state in (WorkflowState.RUNNING, WorkflowState.PREPARING_REPLAY):
         draft.set(failure=failure, failed_step=name)
         draft.turn(WorkflowEvent.STEP_FAILED, WorkflowState.FAILING)
         stop_all(draft)
@@ -174,8 +177,8 @@ def stop_all(draft: Draft) -> None:
             draft.move(plan.name, StepEvent.CANCEL, StepState.CANCELLING)
             draft.effects.append(CancelRequested(plan.name, draft.claim(plan.name)))
         elif step.state not in STEP_ENDS and step.state not in CLAIMED:
-            draft.move(plan.name, StepEvent.CANCEL, StepState.CANCELLED, due=None, wait=())
-    draft.set(deadline=None, grace_deadline=draft.now + draft.definition.cancel_grace)
+            draft.move(plan.name, StepEvent.CANCEL, StepState.CANCELLED)
+    draft.set(paused=None, deadline=None, grace_deadline=draft.now + draft.definition.cancel_grace)
 
 
 def settle_down(draft: Draft) -> None:
@@ -188,6 +191,7 @@ def settle_down(draft: Draft) -> None:
             reopen_steps(draft)
     elif draft.state in (WorkflowState.CANCELLING, WorkflowState.FAILING) and not any(step.state in CLAIMED for _, step in draft.active()):
         if hooks.advance(draft):
+            draft.set(grace_deadline=None)
             return
         end = WorkflowState.CANCELLED if draft.state is WorkflowState.CANCELLING else WorkflowState.FAILED
         _end(draft, WorkflowEvent.QUIET, end)
@@ -195,33 +199,41 @@ def settle_down(draft: Draft) -> None:
 
 def _end(draft: Draft, event: WorkflowEvent, state: WorkflowState) -> None:
     output = draft.step(draft.definition.final_step).output if state is WorkflowState.COMPLETED else None
-    draft.set(output=output, end_time=draft.now, deadline=None, grace_deadline=None, expire_time=draft.now + draft.workflow.retention)
+    draft.set(output=output)
+    close(draft, event, state)
+
+
+def close(draft: Draft, event: WorkflowEvent, state: WorkflowState) -> None:
+    """Store an end: nothing is open any more but the time of retention."""
+    draft.set(
+        paused=None,
+        reopen=(),
+        end_time=draft.now,
+        deadline=None,
+        grace_deadline=None,
+        expire_time=min(draft.now + draft.workflow.retention, limits.TIME),
+    )
     draft.turn(event, state)
     draft.effects.append(WorkflowEnded())
 
 
 def reopen_steps(draft: Draft) -> None:
     """The replay is prepared: all that did not complete begins anew, and what the replay named, with all that depends on it."""
-    again = _reopened(draft, draft.get("reopen", draft.workflow.reopen))
-    draft.set(reopen=())
+    found = reopened(draft, draft.get("reopen", draft.workflow.reopen))
+    again = [name for name in draft.definition.ordinary if name in found]
+    timeout = draft.workflow.timeout if draft.workflow.timeout is not None else draft.definition.workflow_timeout
+    draft.set(reopen=(), deadline=min(draft.now + timeout, limits.TIME) if timeout is not None else None)
     draft.turn(WorkflowEvent.PREPARED, WorkflowState.RUNNING)
-    for name in draft.definition.ordinary:
-        if name in again and draft.step(name).state in STEP_ENDS:
-            draft.move(name, StepEvent.REOPEN, StepState.BLOCKED, due=None, **hooks.renewed(draft.step(name), again=True))
-    for name in draft.definition.ordinary:
-        if name in again and draft.step(name).state is StepState.BLOCKED:
-            needed = [draft.step(dependency).state for dependency in draft.plan(name).depends_on]
-            if all(state in STEP_ENDS for state in needed):
-                open_step(draft, name, StepEvent.UNBLOCK)
+    for name in again:
+        step = draft.step(name)
+        rises = step.state in (StepState.COMPLETED, StepState.COMPENSATED)
+        draft.move(name, StepEvent.REOPEN, StepState.BLOCKED, **hooks.renewed(step, rises=rises))
+    standing = [name for name in draft.definition.ordinary if name not in found]
+    for name in standing:
+        _skip_branches(draft, name)
+    draft.completed += standing
+    for name in draft.definition.roots:
+        if draft.step(name).state is StepState.BLOCKED:
+            open_step(draft, name, StepEvent.UNBLOCK)
+    _spread_all(draft)
     settle_down(draft)
-
-
-def _reopened(draft: Draft, named: tuple[str, ...]) -> set[str]:
-    found = {name for name in draft.definition.ordinary if draft.step(name).state is not StepState.COMPLETED}
-    left = list(named)
-    while left:
-        name = left.pop()
-        if name not in found or name in named:
-            found.add(name)
-            left += [dependant for dependant in draft.definition.dependants[name] if dependant not in found]
-    return found

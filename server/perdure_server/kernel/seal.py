@@ -12,6 +12,7 @@ from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import Claim, Step, StepState, Workflow
 
 _READY = StepState.READY
+_CANCELLING = StepState.CANCELLING
 _NOTHING: Mapping[str, Step] = {}
 
 
@@ -63,7 +64,7 @@ def seal(definition: Definition, old: Workflow | None, new: Workflow, now: int) 
 
 
 def _look(before: Mapping[str, Step], workflow: Workflow) -> _Found:
-    paused = workflow.paused is not None
+    paused = workflow.paused is not None or workflow.inert
     earliest: int | None = None
     ready: list[str] = []
     sessions: set[str] = set()
@@ -72,15 +73,17 @@ def _look(before: Mapping[str, Step], workflow: Workflow) -> _Found:
         known = before.get(name)
         if known is not step:
             growth += _step_size(step) - (_step_size(known) if known is not None else 0)
-        claim, due = step.claim, step.due
+        claim = step.claim
         if claim is not None:
             sessions.add(claim.session_id)
-            due = _judged(claim)
+            due: int | None = _judged(claim)
         elif paused:
             continue  # what comes due waits for the resume
-        elif step.state is _READY:
-            ready.append(name)
-        if step.step_deadline is not None:
+        else:
+            due = step.due
+            if step.state is _READY:
+                ready.append(name)
+        if step.step_deadline is not None and not paused and step.state is not _CANCELLING:
             due = _earlier(due, step.step_deadline)
         if due is not None and (earliest is None or due < earliest):
             earliest = due
@@ -88,9 +91,10 @@ def _look(before: Mapping[str, Step], workflow: Workflow) -> _Found:
 
 
 def _own_due(workflow: Workflow) -> int | None:
-    if workflow.paused is not None:
-        return None
-    return next_due(workflow.state, workflow.deadline, workflow.grace_deadline)
+    duty = min([duty.due for duty in workflow.duties], default=None) if workflow.duties else None
+    if workflow.paused is not None or workflow.inert:
+        return duty
+    return _earlier(duty, next_due(workflow.state, workflow.deadline, workflow.grace_deadline))
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:

@@ -35,7 +35,7 @@ class StepEvent(StrEnum):
     HOOK = "its turn of the workflow has come"
     COMPENSATED = "its effects were undone"
     REOPEN = "a replay does it again"
-    TERMINATE = "the workflow is terminated"
+    TERMINATE = "the workflow is terminated, or superseded by another round"
 
 
 class WorkflowEvent(StrEnum):
@@ -60,7 +60,7 @@ STEP_TRANSITIONS: dict[tuple[StepState, StepEvent], frozenset[StepState]] = {
     (_S.READY, _E.CANCEL): frozenset({_S.CANCELLED}),
     (_S.RUNNING, _E.UNDELIVERED): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),
     (_S.RUNNING, _E.RELEASED): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),
-    (_S.RUNNING, _E.LOST): frozenset({_S.READY, _S.FAILED}),
+    (_S.RUNNING, _E.LOST): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),  # BACKOFF: a required hook, beyond its bounds
     (_S.RUNNING, _E.TIMED_OUT): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),
     (_S.RUNNING, _E.FAILED): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),
     (_S.RUNNING, _E.COMPLETED): frozenset({_S.COMPLETED}),
@@ -86,16 +86,19 @@ for _state in (_S.READY, _S.BACKOFF, _S.RUNNING, _S.WAITING):
     STEP_TRANSITIONS[_state, _E.EXHAUSTED] = frozenset({_S.FAILED, _S.HELD})
 for _event in (_E.UNDELIVERED, _E.RELEASED, _E.LOST, _E.TIMED_OUT, _E.FAILED, _E.CONFIRMED):
     STEP_TRANSITIONS[_S.RUNNING, _event] |= {_S.HELD}
-STEP_TRANSITIONS[_S.HELD, _E.RESOLVED] = frozenset({_S.COMPLETED, _S.FAILED, _S.READY, _S.SKIPPED})
+_SETTLED = frozenset({_S.COMPLETED, _S.FAILED, _S.SKIPPED})
+STEP_TRANSITIONS[_S.HELD, _E.RESOLVED] = _SETTLED | {_S.READY, _S.WAITING}
 STEP_TRANSITIONS[_S.HELD, _E.CANCEL] = frozenset({_S.CANCELLED})
-for _state in (_S.READY, _S.BACKOFF, _S.WAITING, _S.RUNNING):
-    STEP_TRANSITIONS[_state, _E.RESOLVED] = frozenset({_S.COMPLETED, _S.FAILED, _S.SKIPPED})
+for _state in (_S.BACKOFF, _S.WAITING):
+    STEP_TRANSITIONS[_state, _E.RESOLVED] = _SETTLED | {_S.READY}
+for _state in (_S.READY, _S.RUNNING):
+    STEP_TRANSITIONS[_state, _E.RESOLVED] = _SETTLED  # hooks only
 STEP_TRANSITIONS[_S.BLOCKED, _E.SKIP] = frozenset({_S.SKIPPED})
-for _state in (_S.BLOCKED, *STEP_ENDS):
+for _state in (_S.BLOCKED, _S.COMPLETED, _S.FAILED, _S.CANCELLED, _S.SKIPPED):
     STEP_TRANSITIONS[_state, _E.HOOK] = frozenset({_S.READY})
-for _state in (_S.COMPLETED, _S.FAILED, _S.CANCELLED):
+for _state in (_S.COMPLETED, _S.FAILED, _S.CANCELLED, _S.SKIPPED):  # SKIPPED: begun, and then passed over by a person
     STEP_TRANSITIONS[_state, _E.COMPENSATED] = frozenset({_S.COMPENSATED})
-for _state in STEP_ENDS:
+for _state in sorted(STEP_ENDS):
     STEP_TRANSITIONS[_state, _E.REOPEN] = frozenset({_S.BLOCKED})
 for _state in StepState:
     if _state not in STEP_ENDS:
@@ -115,8 +118,8 @@ WORKFLOW_TRANSITIONS: dict[tuple[WorkflowState, WorkflowEvent], frozenset[Workfl
 }
 for _open in (_W.RUNNING, _W.CANCELLING, _W.FAILING, _W.PREPARING_REPLAY):
     WORKFLOW_TRANSITIONS[_open, _V.TERMINATE] = frozenset({_W.TERMINATED})
-for _end in ENDED:
-    WORKFLOW_TRANSITIONS[_end, _V.REPLAY] = frozenset({_W.PREPARING_REPLAY, _W.RUNNING})
+for _end in sorted(ENDED):
+    WORKFLOW_TRANSITIONS[_end, _V.REPLAY] = frozenset({_W.PREPARING_REPLAY})  # without a hook it goes on to RUNNING in the same write
 
 
 class IllegalTransition(Exception):
