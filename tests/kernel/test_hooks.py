@@ -315,7 +315,7 @@ ACTS: dict[str, Callable[[Run], object]] = {
     "cancel": lambda run: run.cancel(),
     "last ok": lambda run: run.complete("a"),
     "last failure": lambda run: run.fail("a", non_retryable=True),
-    "step timeout": lambda run: run.do(lambda draft: fire_due(draft)),
+    "step timeout": lambda run: run.do(fire_due),
     "terminate": lambda run: run.terminate(),
     "signal": lambda run: run.signal("go"),
 }
@@ -346,7 +346,7 @@ def test_c40_of_two_that_race_the_first_decides_the_end(first: str, second: str)
 
 
 CANCELLED_WHEN: dict[str, Callable[[Run], object]] = {
-    "at once": lambda run: None,
+    "at once": lambda run: run.states(),
     "claimed by a worker that dies": lambda run: run.grant("a"),
     "not delivered": lambda run: run.grant("a", acknowledged=False),
     "backing off": lambda run: (run.grant("a"), run.fail("a")),

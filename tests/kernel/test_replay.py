@@ -7,7 +7,7 @@ import pytest
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Branch, Exhaustion, Hook, Hooks
 from perdure_server.kernel.outcomes import Completed
-from perdure_server.kernel.rejection import FieldViolation, Reason
+from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.values import RetryPolicy
 from perdure_server.kernel.workflow import StepState, WorkflowState
 from tests.kernel.harness import T0, Run, activity, on_signal, payload, plan, refused, waiting
@@ -223,7 +223,7 @@ def test_c39_nothing_late_opens_an_ended_workflow() -> None:
     token = run.step("b").settled[-1].nonce
     before = run.workflow
     for late in (lambda: run.complete("b", 1, token), lambda: run.checkpoint("b", 9, 1, token), lambda: run.signal("go")):
-        with pytest.raises(Exception, match="."):
+        with pytest.raises(Rejection):
             late()
     run.pass_time(limits.DURATION)
     run.lose_session()

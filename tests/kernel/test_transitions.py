@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
 from perdure_server.kernel import draft as draft_module
 from perdure_server.kernel import limits
+from perdure_server.kernel.definition import Exhaustion, Hook, Hooks
 from perdure_server.kernel.draft import Draft
-from perdure_server.kernel.outcomes import Cancelled
+from perdure_server.kernel.outcomes import Cancelled, Completed, Failed
+from perdure_server.kernel.resolving import PassedOver, Resolution, Retried
 from perdure_server.kernel.transitions import (
     STEP_TRANSITIONS,
     WORKFLOW_TRANSITIONS,
@@ -18,7 +21,7 @@ from perdure_server.kernel.transitions import (
     check_step,
     check_workflow,
 )
-from perdure_server.kernel.values import RetryPolicy
+from perdure_server.kernel.values import Failure, RetryPolicy
 from perdure_server.kernel.workflow import ENDED, STEP_ENDS, StepState, WorkflowState
 from tests.kernel.harness import T0, Run, activity, after, on_signal, plan, signal, waiting
 
@@ -45,9 +48,11 @@ def running(retry: RetryPolicy | None = None, acknowledged: bool = True, cancell
     return run
 
 
-def often(how: Callable[[Run], object], times: int, retry: RetryPolicy | None = None) -> None:
+def often(
+    how: Callable[[Run], object], times: int, retry: RetryPolicy | None = None, policy: Exhaustion = Exhaustion.FAIL_WORKFLOW
+) -> None:
     """Bring `a` back unused that often in a row."""
-    run = Run(plan(activity("a", retry=retry or RetryPolicy())))
+    run = Run(plan(activity("a", retry=retry or RetryPolicy(), on_exhausted=policy)))
     for _ in range(times):
         run.grant("a", acknowledged=False)
         how(run)
@@ -85,6 +90,7 @@ STEP_SCENARIOS: dict[StepRow, Callable[[], object]] = {
     (S.RUNNING, E.RELEASED, S.BACKOFF): lambda: often(release, 4),
     (S.RUNNING, E.RELEASED, S.FAILED): lambda: often(release, 20, ONCE),
     (S.RUNNING, E.LOST, S.READY): lambda: running().lose("a"),
+    (S.RUNNING, E.LOST, S.BACKOFF): lambda: hook_in(S.RUNNING).lose("tidy"),
     (S.RUNNING, E.LOST, S.FAILED): lambda: running(ONCE).lose("a"),
     (S.RUNNING, E.TIMED_OUT, S.READY): lambda: running(SOON).silence("a", dice=0.0),
     (S.RUNNING, E.TIMED_OUT, S.BACKOFF): lambda: running().pass_time(limits.ATTEMPT_TIMEOUT),
@@ -116,6 +122,163 @@ STEP_SCENARIOS: dict[StepRow, Callable[[], object]] = {
 }
 
 
+HOLD = Exhaustion.HOLD
+DONE, BAD, PASS, RETRY = Completed(), Failed(Failure("by.hand")), PassedOver(), Retried()
+TIMED: dict[StepState, dict[str, object]] = {
+    S.READY: {"queue_timeout": 1_000},
+    S.RUNNING: {"step_timeout": 1_000},
+    S.BACKOFF: {"step_timeout": 1_000, "retry": RetryPolicy(initial_interval=60_000)},
+    S.WAITING: {"step_timeout": 1_000, "step_timeout_includes_waits": True},
+}
+
+
+def bring(run: Run, state: StepState, name: str = "a") -> Run:
+    """Bring a READY step into a state; `z` keeps the workflow open."""
+    if state not in {S.READY, S.BLOCKED}:
+        run.grant(name)
+    match state:
+        case S.BACKOFF:
+            run.fail(name)
+        case S.WAITING:
+            run.wait(name, GO)
+        case S.HELD:
+            run.fail(name, non_retryable=True)
+        case S.CANCELLING:
+            run.cancel()
+    return run
+
+
+def stuck(state: StepState, **fields: object) -> Run:
+    """A run whose step `a` is in a state."""
+    return bring(Run(plan(activity("a", **fields), "z: a")), state)
+
+
+def resolved(state: StepState, resolution: Resolution) -> None:
+    """A person settles it in that state."""
+    stuck(state, on_exhausted=HOLD).resolve("a", resolution)
+
+
+def exhausted(state: StepState, policy: Exhaustion) -> None:
+    """Its time is used up in that state."""
+    stuck(state, on_exhausted=policy, **TIMED[state]).pass_time(1_000)
+
+
+def hook_in(state: StepState) -> Run:
+    """A run whose cancel finalizer is in a state."""
+    run = Run(plan("a", activity("tidy", needs=(), retry=ONCE), hooks=Hooks(cancel_finalizer=Hook("tidy"))))
+    run.cancel()
+    return bring(run, state, "tidy")
+
+
+def hook_again(end: StepState) -> None:
+    """A hook's turn comes again after it ended so."""
+    hooks = Hooks(on_success=Hook("tell", required=False))
+    run = Run(plan("a", activity("tell", needs=(), retry=ONCE), hooks=hooks))
+    run.run_through("a")
+    run.grant("tell")
+    match end:
+        case S.COMPLETED:
+            run.complete("tell")
+        case S.FAILED:
+            run.fail("tell")
+        case S.SKIPPED:
+            run.resolve("tell", PASS)
+        case _:
+            run.terminate()
+    run.replay("a")
+    run.run_through("a")
+
+
+def ended_in(state: StepState) -> Run:
+    """An ended workflow with its step `a` in a state; `z` failed, or `a` did."""
+    run = Run(plan(activity("a", on_exhausted=HOLD, compensate_with="undo"), activity("z", retry=ONCE), activity("undo", needs=())))
+    run.grant("z")
+    if state is S.FAILED:
+        run = Run(plan(activity("a", retry=ONCE, compensate_with="undo"), activity("undo", needs=())))
+        run.grant("a")
+        run.fail("a")
+        return run
+    run.grant("a")
+    match state:
+        case S.COMPLETED:
+            run.complete("a")
+        case S.SKIPPED:
+            run.fail("a", non_retryable=True)
+            run.resolve("a", PASS)
+    run.fail("z")
+    if state is S.CANCELLED:
+        run.confirm("a")
+    return run
+
+
+def compensated(state: StepState) -> Run:
+    """The same, and its effects undone."""
+    run = ended_in(state)
+    run.run_through("undo")
+    return run
+
+
+def reopened(state: StepState) -> None:
+    """A replay does `a` again, which was in that state."""
+    if state is S.COMPENSATED:
+        compensated(S.COMPLETED).replay()
+        return
+    run = ended_in(state)
+    run.resolve("undo", PASS)
+    run.replay("a")
+
+
+for _event, _act in {
+    E.UNDELIVERED: lambda: often(undeliver, 20, ONCE, HOLD),
+    E.RELEASED: lambda: often(release, 20, ONCE, HOLD),
+    E.LOST: lambda: stuck(S.RUNNING, retry=ONCE, on_exhausted=HOLD).lose("a"),
+    E.TIMED_OUT: lambda: stuck(S.RUNNING, retry=ONCE, on_exhausted=HOLD).silence("a"),
+    E.FAILED: lambda: stuck(S.RUNNING, retry=ONCE, on_exhausted=HOLD).fail("a"),
+    E.CONFIRMED: lambda: stuck(S.RUNNING, retry=ONCE, on_exhausted=HOLD).confirm("a"),
+}.items():
+    STEP_SCENARIOS[S.RUNNING, _event, S.HELD] = _act
+for _state in TIMED:
+    STEP_SCENARIOS[_state, E.EXHAUSTED, S.FAILED] = partial(exhausted, _state, Exhaustion.FAIL_WORKFLOW)
+    STEP_SCENARIOS[_state, E.EXHAUSTED, S.HELD] = partial(exhausted, _state, HOLD)
+for _target, _resolution in ((S.COMPLETED, DONE), (S.FAILED, BAD), (S.SKIPPED, PASS)):
+    for _state in (S.READY, S.RUNNING):
+        STEP_SCENARIOS[_state, E.RESOLVED, _target] = lambda state=_state, how=_resolution: hook_in(state).resolve("tidy", how)
+    for _state in (S.BACKOFF, S.WAITING, S.HELD):
+        STEP_SCENARIOS[_state, E.RESOLVED, _target] = lambda state=_state, how=_resolution: stuck(state, on_exhausted=HOLD).resolve(
+            "a", how
+        )
+for _state in (S.BACKOFF, S.WAITING, S.HELD):
+    STEP_SCENARIOS[_state, E.RESOLVED, S.READY] = lambda state=_state: stuck(state, on_exhausted=HOLD).resolve("a", RETRY)
+for _state in (S.COMPLETED, S.FAILED, S.CANCELLED, S.SKIPPED):
+    STEP_SCENARIOS[_state, E.HOOK, S.READY] = partial(hook_again, _state)
+    STEP_SCENARIOS[_state, E.COMPENSATED, S.COMPENSATED] = partial(compensated, _state)
+for _state in STEP_ENDS:
+    STEP_SCENARIOS[_state, E.REOPEN, S.BLOCKED] = partial(reopened, _state)
+for _state in (S.BLOCKED, S.READY, S.RUNNING, S.WAITING, S.BACKOFF, S.CANCELLING, S.HELD):
+    STEP_SCENARIOS[_state, E.TERMINATE, S.CANCELLED] = lambda state=_state: stuck(state, on_exhausted=HOLD).terminate()
+STEP_SCENARIOS |= {
+    (S.HELD, E.RESOLVED, S.WAITING): lambda: held_wait().resolve("w", RETRY),
+    (S.HELD, E.CANCEL, S.CANCELLED): lambda: stuck(S.HELD, on_exhausted=HOLD).cancel(),
+    (S.BLOCKED, E.SKIP, S.SKIPPED): lambda: stuck(S.BACKOFF).resolve("a", PASS),
+    (S.BLOCKED, E.HOOK, S.READY): lambda: hook_in(S.READY),
+}
+
+
+def held_wait() -> Run:
+    """A wait step that took too long, and is HELD."""
+    run = Run(plan(waiting("w", GO, on_exhausted=HOLD, **TIMED[S.WAITING])))
+    run.pass_time(1_000)
+    return run
+
+
+def preparing() -> Run:
+    """A replay whose preparation is under way."""
+    run = Run(plan("a", activity("ready", needs=()), hooks=Hooks(prepare_replay=Hook("ready"))))
+    run.cancel()
+    run.replay()
+    return run
+
+
 def wait_and_win(run: Run) -> None:
     """`a` waits, and its time comes."""
     run.wait("a", after(50))
@@ -129,7 +292,33 @@ WORKFLOW_SCENARIOS: dict[WorkflowRow, Callable[[], object]] = {
     (W.RUNNING, V.LAST_STEP_ENDED, W.COMPLETED): lambda: Run(plan("a")).run_through("a"),
     (W.CANCELLING, V.QUIET, W.CANCELLED): lambda: running(cancelled=True).confirm("a"),
     (W.FAILING, V.QUIET, W.FAILED): lambda: running(ONCE).fail("a"),
+    (W.PREPARING_REPLAY, V.CANCEL, W.CANCELLING): lambda: preparing().cancel(),
+    (W.PREPARING_REPLAY, V.STEP_FAILED, W.FAILING): lambda: preparing().resolve("ready", BAD),
+    (W.PREPARING_REPLAY, V.PREPARED, W.RUNNING): lambda: preparing().run_through("ready"),
+    (W.RUNNING, V.TERMINATE, W.TERMINATED): lambda: Run(plan("a")).terminate(),
+    (W.CANCELLING, V.TERMINATE, W.TERMINATED): lambda: running(cancelled=True).terminate(),
+    (W.FAILING, V.TERMINATE, W.TERMINATED): lambda: undoing().terminate(),
+    (W.PREPARING_REPLAY, V.TERMINATE, W.TERMINATED): lambda: preparing().terminate(),
+    (W.COMPLETED, V.REPLAY, W.PREPARING_REPLAY): lambda: then_replay(lambda run: run.run_through("a")),
+    (W.FAILED, V.REPLAY, W.PREPARING_REPLAY): lambda: then_replay(lambda run: (run.grant("a"), run.fail("a", non_retryable=True))),
+    (W.CANCELLED, V.REPLAY, W.PREPARING_REPLAY): lambda: then_replay(lambda run: run.cancel()),
+    (W.TERMINATED, V.REPLAY, W.PREPARING_REPLAY): lambda: then_replay(lambda run: run.terminate()),
 }
+
+
+def undoing() -> Run:
+    """A workflow that is FAILING, with its compensation under way."""
+    run = Run(plan(activity("a", retry=ONCE, compensate_with="undo"), activity("undo", needs=())))
+    run.grant("a")
+    run.fail("a")
+    return run
+
+
+def then_replay(end: Callable[[Run], object]) -> None:
+    """A workflow that ended so is replayed."""
+    run = Run(plan("a"))
+    end(run)
+    run.replay("a")
 
 
 @contextmanager
@@ -206,21 +395,23 @@ def test_a_pair_of_the_workflow_allows_its_targets_and_no_other(state: WorkflowS
                 check_workflow(state, event, target)
 
 
-def test_nothing_leads_out_of_an_end() -> None:
-    assert not {state for state, _ in STEP_TRANSITIONS} & STEP_ENDS
-    assert not {state for state, _ in WORKFLOW_TRANSITIONS} & ENDED
+def test_only_a_replay_a_hooks_turn_and_a_compensation_lead_out_of_an_end() -> None:
+    assert {event for state, event in STEP_TRANSITIONS if state in STEP_ENDS} == {E.REOPEN, E.HOOK, E.COMPENSATED}
+    assert {event for state, event in WORKFLOW_TRANSITIONS if state in ENDED} == {V.REPLAY}
 
 
-def test_every_state_that_can_be_entered_can_be_left_or_is_an_end() -> None:
-    entered = {target for targets in STEP_TRANSITIONS.values() for target in targets}
-    assert entered - STEP_ENDS <= {state for state, _ in STEP_TRANSITIONS}
-    later = {S.HELD, S.SKIPPED, S.COMPENSATED}
-    assert set(StepState) - entered - {S.BLOCKED} == later, "their rules come with the next issue"
+def test_every_state_is_entered_and_left() -> None:
+    assert {target for targets in STEP_TRANSITIONS.values() for target in targets} == set(StepState)
+    assert {state for state, _ in STEP_TRANSITIONS} == set(StepState)
+    assert {target for targets in WORKFLOW_TRANSITIONS.values() for target in targets} == set(WorkflowState)
+    assert {state for state, _ in WORKFLOW_TRANSITIONS} == set(WorkflowState)
 
 
-def test_every_step_that_has_not_ended_can_be_cancelled() -> None:
-    active = {state for state, _ in STEP_TRANSITIONS} - {S.CANCELLING}
-    assert {state for state in active if (state, E.CANCEL) in STEP_TRANSITIONS} == active
+def test_every_step_that_has_not_ended_can_be_cancelled_and_terminated() -> None:
+    active = set(StepState) - STEP_ENDS
+    assert {state for state in active if (state, E.CANCEL) in STEP_TRANSITIONS} == active - {S.CANCELLING}
+    assert {state for state, event in STEP_TRANSITIONS if event is E.TERMINATE} == active
+    assert {state for state, event in WORKFLOW_TRANSITIONS if event is V.TERMINATE} == set(WorkflowState) - ENDED
 
 
 def test_a_draft_refuses_what_the_table_does_not_have_and_changes_nothing() -> None:
