@@ -36,14 +36,15 @@ chaos: setup ## Kills server, worker, store and Redis in the middle of 200 runni
 
 check: gen-check lint types ## Everything in `make test` that is not a test
 
-lint: contracts tidy ## ruff, import contracts, our own tidy check
+lint: contracts tidy ## ruff, import contracts, our own tidy check, the README's program
+	$(PY) tools/readme.py --check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/shellcheck .ci/run tools/setup deploy/*.sh
 
 contracts: setup ## The direction of imports
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 tidy: setup ## Sizes, names, dead files, reasons beside suppressions
 	$(PY) tools/tidy.py

@@ -36,7 +36,7 @@ DOTTED = re.compile(r"[a-z_]+(\.[a-z_0-9]+)+(:\w+)?")
 
 SUPPRESSION = re.compile(r"#\s*(noqa|type:\s*ignore|pyright:\s*ignore|pragma:|fmt:\s*(?:off|skip)|hadolint ignore=|ruff:\s*noqa)(.*)")
 CODES = re.compile(r"^[:\[=]?\s*[A-Za-z0-9, \-]*?(?=\s--|\s#|\]|$)\]?")
-REASON_WORDS = 3
+REASON_WORDS = 2
 ECHO = re.compile(
     r"^\s*#\s*(?:add|build|call|check|close|create|delete|get|increment|initiali[sz]e|iterate|loop|make|open|print|read|remove|return|send"
     r"|set|start|stop|update|write)\s+(?:the\s+|a\s+|an\s+)?(\w{4,})",

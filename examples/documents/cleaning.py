@@ -5,6 +5,7 @@ import email.parser
 import html
 import re
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -74,19 +75,22 @@ _PARSING = threading.Lock()  # Python 3.11 counts the parser's recursion per pro
 
 def _docstrings(source: str) -> str:
     """Docstrings of a module, its classes and functions, each under its name, and long string literals (texts kept in a table)."""
-    pieces: list[str] = []
-    documented: set[str] = set()
     with _PARSING:
         tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            text = ast.get_docstring(node)
-            if text:
-                documented.add(text)
-                pieces.append(text if isinstance(node, ast.Module) else f"{node.name}\n\n{text}")
-        elif isinstance(node, ast.Dict):
-            pieces += [value.value for value in node.values if _is_long_text(value)]  # type: ignore[attr-defined]  # narrowed by the filter
-    return "\n\n".join(pieces)
+    return "\n\n".join(_texts_of(tree))
+
+
+def _texts_of(node: ast.AST) -> Iterator[str]:
+    """In the order of the source. Statements only: nine in ten nodes of a tree are parts of expressions."""
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        text = ast.get_docstring(node)
+        if text:
+            yield text if isinstance(node, ast.Module) else f"{node.name}\n\n{text}"
+    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
+        yield from (value.value for value in node.value.values if _is_long_text(value))  # type: ignore[attr-defined]  # narrowed by the filter
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.ExceptHandler):
+            yield from _texts_of(child)
 
 
 def _is_long_text(node: ast.expr) -> bool:

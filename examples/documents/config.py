@@ -15,18 +15,28 @@ PUBLISH_WAIT_SECONDS = 5.0
 """How long a document waits for somebody to press `publish` before it is published anyway."""
 LEASE_SECONDS = 6.0
 """Session lease on Perdure, and age at which the old way's reaper takes a row for dead: the same for both."""
+DEFAULT_LEASE_SECONDS = 30.0
+"""Perdure's session lease if nobody sets one."""
 RESTART_SECONDS = 1.0
 """How long after its end a process is started again, as a service manager does."""
-POLL_SECONDS = 0.001
+POLL_SECONDS = 0.004
 """How often the log is read while a kill waits for its moment."""
+LOOK_SECONDS = 0.05
+"""How often everything else is looked at that is waited for."""
 AGE_SECONDS = 0.06
-"""How long a step has run when it is killed: it is in its middle, and its worker has said that it has it."""
-AIM_SECONDS = 20.0
-"""How long a kill waits for its moment before it has missed."""
-PACE_SECONDS = 1.0
+"""How long a step has run when its worker is killed: it is in its middle, and the worker has said that it has it (after 20 ms)."""
+AIM_SECONDS = 60.0
+"""How long a kill waits for its moment before it has missed, and a process may take to come up."""
+LONGEST_SECONDS = 120.0
+"""How long what was handed in may take after the last kill, before what is missing counts as lost."""
+PACE_BY_HAND_SECONDS = 1.0
 """KILL=me only: how long each step holds its place before its work, so that a person has time to aim."""
+PACE_OWN_SECONDS = 0.2
+"""DOCS only: the same, so that a kill can meet a step of documents that are small."""
 INDEX_BUSY_SECONDS = 20.0
 """How long a writer of the index waits for another one."""
+
+MILLISECONDS = 1000  # in a second
 
 SETUP_AIM_SECONDS = 120
 RUN_AIM_SECONDS = 60
@@ -47,7 +57,10 @@ class Settings:
 
     @property
     def pace_seconds(self) -> float:
-        return PACE_SECONDS if self.kill_by_hand else 0.0
+        """How long each step holds its place before its work; 0 unless the reader aims, or the documents are of unknown size."""
+        if self.kill_by_hand:
+            return PACE_BY_HAND_SECONDS
+        return 0.0 if self.directory is None else PACE_OWN_SECONDS
 
 
 def from_environment() -> Settings:

@@ -97,6 +97,7 @@ class Reader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
+        self._open: dict[tuple[int, int, str, int, int], Record] = {}
         self.records: list[Record] = []
 
     def news(self) -> list[Record]:
@@ -105,7 +106,7 @@ class Reader:
         Raises:
             JournalError: a whole line is not a record.
         """
-        if not self._path.exists():
+        if not self._path.exists() or self._path.stat().st_size == self._offset:
             return []
         with self._path.open("rb") as file:
             file.seek(self._offset)
@@ -114,13 +115,17 @@ class Reader:
         self._offset += len(whole)
         new = [_record(line) for line in whole.splitlines()]
         self.records += new
+        for record in new:
+            if record.event == "begin":
+                self._open[record.execution] = record
+            else:
+                self._open.pop(record.execution, None)
         return new
 
     def open_executions(self) -> list[Record]:
         """Begins that have no end yet, oldest first."""
         self.news()
-        ended = {record.execution for record in self.records if record.event != "begin"}
-        return [record for record in self.records if record.event == "begin" and record.execution not in ended]
+        return list(self._open.values())
 
 
 def _record(line: bytes) -> Record:

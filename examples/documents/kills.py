@@ -5,9 +5,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from examples.documents.config import AGE_SECONDS, AIM_SECONDS, POLL_SECONDS
+from examples.documents.config import AIM_SECONDS, POLL_SECONDS
 from examples.documents.corpus import Document
 from examples.documents.journal import Reader, Record
+from examples.documents.processes import Process
 
 WAVES = 3
 
@@ -39,8 +40,8 @@ def waves(documents: Sequence[Document]) -> list[Wave]:
     return chosen
 
 
-def in_the_middle(log: Reader, wave: Wave, step: str) -> Record:
-    """Waits until the log shows the step of the wave's largest document begun and not ended, and returns that begin.
+def in_the_middle(log: Reader, wave: Wave, step: str, age_seconds: float = 0.0) -> Record:
+    """Waits until the log shows the step of the wave's largest document begun so long ago and not ended, and returns that begin.
 
     A document whose step went by unseen is given up for the next largest.
 
@@ -51,7 +52,7 @@ def in_the_middle(log: Reader, wave: Wave, step: str) -> Record:
     targets = wave.targets
     while targets and time.monotonic() < deadline:
         for record in log.open_executions():
-            if record.document == targets[0] and record.step == step and time.time() - record.time >= AGE_SECONDS:
+            if record.document == targets[0] and record.step == step and time.time() - record.time >= age_seconds:
                 return record
         if any(record.document == targets[0] and record.step == step and record.event == "end" for record in log.records):
             targets.pop(0)
@@ -60,20 +61,19 @@ def in_the_middle(log: Reader, wave: Wave, step: str) -> Record:
     raise MissedError(f"no {step} was seen in its middle")
 
 
-def any_begun(log: Reader, wave: Wave) -> Record:
-    """Waits until a step of any document of the wave begins, and returns that begin.
+def wait_begun(log: Reader, wave: Wave, documents: int = 1) -> None:
+    """Waits until steps of so many documents of the wave have begun.
 
     Raises:
-        MissedError: none begins in time.
+        MissedError: they do not in time.
     """
     deadline = time.monotonic() + AIM_SECONDS
-    while time.monotonic() < deadline:
-        log.news()
-        for record in log.records:
-            if record.event == "begin" and record.document in wave.targets:
-                return record
+    wanted = frozenset(wave.targets)
+    while len({record.document for record in log.records if record.event == "begin"} & wanted) < documents:
+        if time.monotonic() > deadline:
+            raise MissedError(f"not even {documents} of {len(wanted)} documents were begun within {AIM_SECONDS:.0f} s")
         threading.Event().wait(POLL_SECONDS)
-    raise MissedError(f"no step of {len(wave.targets)} documents began within {AIM_SECONDS:.0f} s")
+        log.news()
 
 
 def begun_again(log: Reader, cut: Record, step: str) -> Record:
@@ -92,10 +92,21 @@ def begun_again(log: Reader, cut: Record, step: str) -> Record:
     raise MissedError(f"{step}(doc {cut.document}) did not begin again within {AIM_SECONDS:.0f} s")
 
 
-def check_hit(log: Reader, begun: Record) -> None:
-    """Raises MissedError if the execution came to its end before the kill did."""
+def strike(process: Process, begun: Record, log: Reader) -> None:
+    """kill -9. Raises MissedError if the step had come to its end before it."""
+    killed_at = time.time()
+    process.kill()
+    check_hit(log, begun, None if begun.pid == process.pid else killed_at)
+
+
+def check_hit(log: Reader, begun: Record, killed_at: float | None = None) -> None:
+    """Raises MissedError if the execution came to its end before the kill did.
+
+    `killed_at` (Unix time, seconds): another process was killed, and this execution may end later. None: its own was, and it may not.
+    """
     log.news()
-    if any(record.execution == begun.execution and record.event != "begin" for record in log.records):
+    ends = [record for record in log.records if record.execution == begun.execution and record.event != "begin"]
+    if any(killed_at is None or end.time <= killed_at for end in ends):
         raise MissedError(f"{begun.step}(doc {begun.document}) of pid {begun.pid} had ended when the kill arrived")
 
 

@@ -2,11 +2,14 @@
 
 import sys
 import time
+from collections.abc import Mapping
 from datetime import datetime
+
+from examples.documents.config import RESTART_SECONDS
 
 
 class Narrator:
-    """Prints to `stream`, at once, so that a pipe shows the story as it happens."""
+    """Prints at once, so that a pipe shows the story as it happens."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
@@ -28,6 +31,12 @@ class Narrator:
     def line(self, text: str = "") -> None:
         """Something that is so, without a time."""
         print(text, flush=True)
+
+    def invite(self, pids: Mapping[str, int]) -> None:
+        """Gives the killing to the reader."""
+        self.line(f"Kill what you like, as often as you like; what dies is started again {RESTART_SECONDS:.0f} s later:")
+        for name, pid in pids.items():
+            self.line(f"    kill -9 {pid:<8} # {name}")
 
     def fault(self, text: str) -> None:
         """A number that is wrong, or a kill that missed; also on stderr, for whoever only keeps that."""

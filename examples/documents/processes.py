@@ -26,6 +26,8 @@ class Process:
         self.log = directory / f"{name}.log"
         self._command = [*_ends_with_parent(), *command]
         self._child: subprocess.Popen[bytes] | None = None
+        self._wanted = False
+        self._log_start = 0
         self.pids: list[int] = []
         """Every pid that it ever had, newest last."""
 
@@ -40,8 +42,13 @@ class Process:
 
     def start(self) -> int:
         """Starts it and returns its pid. Call this from the main thread: the kernel ends children with the thread that made them."""
+        self._wanted = True
         with self.log.open("ab") as log:
-            self._child = subprocess.Popen(self._command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+            self._log_start = log.tell()
+            # A session of its own: Ctrl-C is for the demo, which then ends what it started in order.
+            self._child = subprocess.Popen(
+                self._command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
         self.pids.append(self._child.pid)
         return self._child.pid
 
@@ -55,8 +62,14 @@ class Process:
 
     def check(self) -> None:
         """Raises ProcessError if it ended by itself."""
-        if not self.is_running:
+        if self._wanted and not self.is_running:
             raise ProcessError(f"{self.name} ended by itself; the end of {self.log}:\n{self.last_lines()}")
+
+    def has_printed(self, text: str) -> bool:
+        """Whether this life of it has printed `text`."""
+        with self.log.open("rb") as log:
+            log.seek(self._log_start)
+            return text.encode() in log.read()
 
     def last_lines(self, count: int = 20) -> str:
         """The end of what it printed."""
@@ -64,6 +77,7 @@ class Process:
         return "\n".join(lines[-count:])
 
     def _end(self, number: signal.Signals, seconds: float | None = None) -> None:
+        self._wanted = False
         if self._child is None or self._child.poll() is not None:
             return
         self._child.send_signal(number)

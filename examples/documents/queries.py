@@ -20,6 +20,9 @@ ASKED = {
     "rounding mode and precision of decimal floating point arithmetic": "python/_pydecimal.py",
     "store cookies of a web site and send them back with later requests": "python/http/cookiejar.py",
     "asynchronous access to a MongoDB database from a Tornado web application": "package/motor",
+    # In reserve, for a Python that its distributor has split up.
+    "arithmetic mean, median and standard deviation of some numbers": "python/statistics.py",
+    "walk through a program line by line and set breakpoints": "python/pdb.py",
 }
 
 
@@ -41,15 +44,18 @@ def ask(index: Index, model: Model, queries: Mapping[str, str]) -> list[Answer]:
     return [Answer(query, expected, index.search(query, model.vector(query), FIRST)) for query, expected in queries.items()]
 
 
-def queries_for(documents: Sequence[Document], texts: Mapping[int, str], *, own: bool) -> dict[str, str]:
-    """Query -> name of the document that must be found. The five of `ASKED`, or for one's `own` corpus as many as it has documents,
-    at most five: each the words that are frequent in one document and in few others.
+def queries_for(documents: Sequence[Document], own: Mapping[int, str]) -> dict[str, str]:
+    """Query -> name of the document that must be found, five of them.
+
+    `own`: the texts of one's own documents by number; then queries are made from them, each from the words that are frequent in one
+    document and in few others, as many as there are documents. Empty: the first five of `ASKED` whose document this environment has.
     """
     if not own:
-        return dict(ASKED)
-    bags = {document.number: Counter(words_of(texts[document.number])) for document in documents}
+        names = {document.name for document in documents}
+        return dict([(query, name) for query, name in ASKED.items() if name in names][:QUERIES])
+    bags = {document.number: Counter(words_of(own[document.number])) for document in documents}
     presence = Counter(word for bag in bags.values() for word in bag)
-    chosen = [documents[index * len(documents) // QUERIES] for index in range(min(QUERIES, len(documents)))]
+    chosen = [documents[index * len(documents) // QUERIES] for index in range(QUERIES)] if len(documents) > QUERIES else documents
     made: dict[str, str] = {}
     for document in chosen:
         bag = bags[document.number]

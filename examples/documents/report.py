@@ -1,17 +1,20 @@
 """What the demo says at the end: the numbers of both ways, and which of them are wrong."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from examples.documents.config import RUN_AIM_SECONDS, SETUP_AIM_SECONDS, setup_seconds
 from examples.documents.corpus import Document
-from examples.documents.counting import Again, Count
-from examples.documents.journal import Record
+from examples.documents.counting import Count
+from examples.documents.kills import describe
 from examples.documents.narration import Narrator
 from examples.documents.old_way.run import Outcome
-from examples.documents.perdure_way.extras import STARTS
+from examples.documents.perdure_way.promises import STARTS
 from examples.documents.perdure_way.run import Outcome as PerdureOutcome
+from examples.documents.perdure_way.verdict import begun_after_stored, cause, ended_without_server, faults_of
 from examples.documents.queries import Answer
 
+LOG_LINES = 10
 NAMED = 4  # documents that a line names before it says how many more there are
 
 
@@ -46,74 +49,65 @@ def tell_old_way(story: Narrator, outcome: Outcome, documents: Sequence[Document
     story.line(f"  steps          {counted.steps_begun} begun, {counted.steps_ended} ended")
 
 
-def tell_perdure(story: Narrator, outcome: PerdureOutcome, records: Sequence[Record]) -> list[str]:
+def tell_perdure(story: Narrator, outcome: PerdureOutcome) -> list[str]:
     """What Perdure came to, counted from the activity log, the index and the store; a fault for each number that is wrong."""
     counted, watched = outcome.count, outcome.watched
-    stored_again = begun_after_stored(records, outcome.stored)
-    failed = {record.execution: record.outcome for record in records if record.event == "failed"}
-    unexplained = [again for again in counted.again if not is_explained(again, outcome, failed)]
+    stored_again = begun_after_stored(outcome.records, outcome.stored.claims)
     story.line(
         f"  documents      {counted.submitted} handed in, {counted.documents_indexed} indexed, {counted.documents_published} published"
     )
-    story.line(f"  workflows lost {len(counted.lost)}")
-    story.line(f"  entries        {counted.entries_doubled} doubled, {counted.publications_doubled} publications doubled")
-    story.line(f"  steps          {counted.steps_begun} begun, {counted.steps_ended} ended")
-    story.line(f"  begun again after their result was answered OK: {len(stored_again)}")
+    story.line(
+        f"  workflows lost {len(outcome.stored.unfinished)}: the store has {counted.submitted - len(outcome.stored.unfinished)} COMPLETED"
+    )
+    story.line(f"  doubled        {counted.entries_doubled} entries in the index, {counted.publications_doubled} publications")
+    story.line(f"  steps run      {counted.steps_ended}, in {counted.steps_begun} attempts: {len(counted.again)} beyond one")
     for again in counted.again:
-        story.line(f"  beyond one     {why(again, outcome, failed)}")
-    story.line(f"  one key        started {STARTS} times at once: {outcome.created} workflow")
-    story.line(f"  late Complete  {outcome.refusal or 'was ACCEPTED'}")
+        story.line(f"                 {describe(again.record)}: {cause(again, outcome) or 'nobody knows why'}")
+    story.line(f"  stored, again  {len(stored_again)} steps begun again after their result was answered OK")
+    if outcome.outages:
+        waited = len(ended_without_server(outcome))
+        story.line(f"  no server      {waited} steps came to their end while there was none; their results were kept and answered later")
+    story.line(f"  one key        started {STARTS} times at once: {outcome.started.runs} workflow")
+    story.line(f"  late Complete  {outcome.late.text}; stored is {outcome.late.stored}")
     story.line(f"  Watch          cut and resumed: {watched.missing} missing, {watched.repeated} repeated of {watched.changes}")
     story.line(f"  store          {outcome.store}")
-    setup = setup_seconds()
-    story.line(
-        f"  seconds        set-up {'unknown' if setup is None else f'{setup:.0f}'} (aim {SETUP_AIM_SECONDS}), run {outcome.seconds:.0f} (aim {RUN_AIM_SECONDS})"
-    )
-    faults = {
-        f"{len(counted.lost)} workflows lost": bool(counted.lost),
-        f"{counted.documents_indexed} of {counted.submitted} documents indexed": counted.documents_indexed != counted.submitted,
-        f"{counted.entries_doubled} entries doubled": bool(counted.entries_doubled),
-        f"{counted.publications_doubled} publications doubled": bool(counted.publications_doubled),
-        f"{len(stored_again)} steps begun again after their result was stored": bool(stored_again),
-        f"{len(unexplained)} attempts beyond one that no kill explains": bool(unexplained),
-        f"{outcome.created} workflows from one key": outcome.created != 1,
-        "a late Complete was not refused": not outcome.refusal,
-        "the watch missed or repeated changes, or saw none": bool(watched.missing or watched.repeated or not watched.changes),
+    return faults_of(outcome)
+
+
+def tell_side_by_side(story: Narrator, old: Count, new: Count) -> None:
+    """The numbers of both ways."""
+    rows = {
+        "documents handed in": (old.submitted, new.submitted),
+        "documents lost": (len(old.lost), len(new.lost)),
+        "entries and publications doubled": (
+            old.entries_doubled + old.publications_doubled,
+            new.entries_doubled + new.publications_doubled,
+        ),
+        "steps run again though they had been run": (len(old.paid_twice), len(new.paid_twice)),
     }
-    return [text for text, wrong in faults.items() if wrong]
+    story.line(f"  {'':42}{'the old way':>12}{'on Perdure':>12}")
+    for name, (before, after) in rows.items():
+        story.line(f"  {name:42}{before:12}{after:12}")
 
 
-def begun_after_stored(records: Sequence[Record], stored: Mapping[tuple[int, str], int]) -> list[Record]:
-    """Executions that began though a result of the step was stored: of a later claim than the one that is stored, or of it again."""
-    found: list[Record] = []
-    seen: set[tuple[int, str, int]] = set()
-    for record in records:
-        step = (record.document, record.step)
-        if record.event != "begin" or step not in stored:
-            continue
-        if record.claim_no > stored[step] or (*step, record.claim_no) in seen:
-            found.append(record)
-        seen.add((*step, record.claim_no))
-    return found
+def tell_seconds(story: Narrator, parts: Mapping[str, float]) -> None:
+    """Set-up and run against what they should take; `parts` of the run by name."""
+    setup = setup_seconds()
+    took = ", ".join(f"{name} {seconds:.0f}" for name, seconds in parts.items())
+    story.line(
+        f"  seconds        set-up {'unknown' if setup is None else f'{setup:.0f}'} (aim {SETUP_AIM_SECONDS}),"
+        f" run {story.seconds:.0f} (aim {RUN_AIM_SECONDS}): {took}"
+    )
 
 
-Failed = Mapping[tuple[int, int, str, int, int], str]
-
-
-def is_explained(again: Again, outcome: PerdureOutcome, failed: Failed) -> bool:
-    """Whether the worker of the execution before was killed, or that execution failed by itself, which the retry policy answers."""
-    return again.before.pid in outcome.killed or again.before.execution in failed
-
-
-def why(again: Again, outcome: PerdureOutcome, failed: Failed) -> str:
-    """`summarise(doc 33), attempt 2, on 4730: its worker 4711 was killed`."""
-    record, before = again.record, again.before
-    cause = "nobody knows why"
-    if before.pid in outcome.killed:
-        cause = f"its worker {before.pid} was killed"
-    elif before.execution in failed:
-        cause = f"it had failed with {failed[before.execution]}"
-    return f"{record.step}(doc {record.document}), attempt {record.attempt}, on {record.pid}: {cause}"
+def tell_logs(story: Narrator, home: Path) -> None:
+    """The end of what each process printed, for when something went wrong."""
+    for log in sorted(home.rglob("*.log")):
+        lines = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+        if lines:
+            story.line(f"The end of {log}:")
+        for line in lines:
+            story.line(f"    {line}")
 
 
 def paid_twice(counted: Count) -> str:

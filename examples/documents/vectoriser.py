@@ -31,6 +31,10 @@ COMMON = 0.5  # a term of more than half of the passages tells nothing apart
 DIMENSIONS = 96
 
 
+class NothingToLearnError(Exception):
+    """The texts have no two passages in common terms; give more or longer documents."""
+
+
 @dataclass(frozen=True)
 class Model:
     """A fitted vectoriser: which terms count, how much, and the directions that they are projected on."""
@@ -62,12 +66,12 @@ def fit(texts: Iterable[str]) -> Model:
     """Learns a model from documents.
 
     Raises:
-        ValueError: the texts have no two passages in common terms; nothing can be learned from them.
+        NothingToLearnError: the texts have no two passages in common terms.
     """
     passages = _sample(texts)
     terms = _vocabulary(passages)
     if not terms:
-        raise ValueError("nothing to learn: no term is in two passages; give more or longer documents")
+        raise NothingToLearnError("nothing to learn: no term is in two passages; give more or longer documents")
     presence = Counter(term for passage in passages for term in set(_terms(passage)) if term in terms)
     counts = np.array([presence[term] for term in terms], dtype=np.float32)
     weights: Matrix = (np.log((1 + len(passages)) / (1 + counts)) + 1).astype(np.float32)

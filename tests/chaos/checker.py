@@ -5,7 +5,7 @@ Each rule is a promise of design/1-what-it-is.md or 2-kernel.md. A rule yields a
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -14,25 +14,28 @@ from pymongo import AsyncMongoClient
 from perdure_server.kernel.workflow import StepState, Workflow, WorkflowState
 from perdure_server.store.documents import WRITE_ID, decode
 from tests.chaos.job import ACTIVITIES, fails
-from tests.chaos.journal import Fact, describe
+from tests.chaos.journal import KINDS, Fact, describe
 from tests.chaos.load import Load
+from tests.chaos.scene import DATABASE, Scene
 
 DEPENDENCIES: Final = {"fetch": ("input",), "left": ("fetch",), "right": ("fetch",), "publish": ("wait_go", "left", "right")}
 # A late result may be told only that its claim is gone.
 LATE: Final = frozenset({"CLAIM_LOST"})
 
 StepName: TypeAlias = tuple[str, str]
+Facts: TypeAlias = Mapping[str, Sequence[Fact]]  # by kind, each in the order of the journal
 
 
-@dataclass
 class Case:
-    """Both sides, grouped: facts by (key, step), workflows by key; `made_by` is the claim whose output is stored."""
+    """Both sides: what was told, also grouped by (key, step), and what is stored, by key."""
 
-    load: Load
-    stored: Mapping[str, Workflow]
-    begun: Mapping[StepName, list[Fact]]
-    sent: Mapping[StepName, list[Fact]]
-    answered: Mapping[StepName, list[Fact]]
+    def __init__(self, told: Facts, stored: Mapping[str, Workflow], attempts: int) -> None:
+        self.told = told
+        self.stored = stored
+        self.attempts = attempts
+        self.begun = _group(told["begun"])
+        self.sent = _group(told["sent"])
+        self.answered = _group(told["answered"])
 
     def made_by(self, key: str, step: str) -> int | None:
         """The claim_no that sent what is stored; None: nobody did."""
@@ -63,14 +66,14 @@ class Verdict:
 
 async def check(load: Load) -> Verdict:
     """Read the store, apply every rule. The load must be closed: nobody writes any more."""
-    stored = await _read(load)
-    case = Case(load, stored, _group(load, "begun"), _group(load, "sent"), _group(load, "answered"))
+    facts = {what: list(load.reader.of(what)) for what in KINDS}
+    case = Case(facts, await read(load.scene, load.workflow_type), load.attempts)
     breaches = tuple(breach for rule in RULES for breach in rule(case))
-    answers = list(load.reader.of("answered"))
+    answers = facts["answered"]
     return Verdict(
-        workflows=len(stored),
-        begun=load.reader.counts["begun"],
-        begun_again=sum(max(0, len(facts) - 1 - fails(step, key, 1)) for (key, step), facts in case.begun.items()),
+        workflows=len(case.stored),
+        begun=len(facts["begun"]),
+        begun_again=sum(max(0, len(begun) - 1 - fails(step, key, 1)) for (key, step), begun in case.begun.items()),
         answered=sum(not fact.reason for fact in answers),
         late=sum(fact.reason in LATE for fact in answers),
         repeated=sum(fact.duplicate for fact in answers),
@@ -80,10 +83,10 @@ async def check(load: Load) -> Verdict:
 
 
 def _everything_accepted_is_there(case: Case) -> Iterator[str]:
-    started = {fact.key for fact in case.load.reader.of("started")}
+    started = {fact.key for fact in case.told["started"]}
     for key in sorted(started ^ set(case.stored)):
         yield f"{key} is {'not stored, yet its start was answered OK' if key in started else 'stored, yet nobody started it'}"
-    for fact in case.load.reader.of("started"):
+    for fact in case.told["started"]:
         workflow = case.stored.get(fact.key)
         if workflow is not None and (workflow.run_id, workflow.fence) != (fact.run_id, fact.fence):
             yield f"{fact.key} is another run than its start was told: {describe(fact)}"
@@ -143,25 +146,25 @@ def _no_refusal_was_a_lie(case: Case) -> Iterator[str]:
 
 
 def _inputs_were_the_stored_outputs(case: Case) -> Iterator[str]:
-    for (key, step), facts in case.begun.items():
-        for fact in facts:
-            for name, value in fact.inputs:
-                if name not in DEPENDENCIES[step]:
-                    yield f"{step} of {key} was given {name}, which it does not need"
-                elif name != "input" and json.loads(value) != _output(case.stored[key], name):
-                    yield f"{step} of {key} was given {name} = {value}, stored is {_output(case.stored[key], name)}"
+    given = ((fact, name, value) for facts in case.begun.values() for fact in facts for name, value in fact.inputs)
+    for fact, name, value in given:
+        stored = _output(case.stored[fact.key], name)
+        if name not in DEPENDENCIES[fact.step]:
+            yield f"{fact.step} of {fact.key} was given {name}, which it does not need"
+        elif name != "input" and json.loads(value) != stored:
+            yield f"{fact.step} of {fact.key} was given {name} = {value}, stored is {stored}"
 
 
 def _attempts_are_bounded_and_counted(case: Case) -> Iterator[str]:
     for key, workflow in case.stored.items():
         for name, step in workflow.steps.items():
             begun = len(case.begun[key, name])
-            if step.attempt > case.load.attempts or begun > step.claim_no:
-                yield f"{name} of {key}: attempt {step.attempt} of {case.load.attempts}, {begun} begun, {step.claim_no} granted"
+            if step.attempt > case.attempts or begun > step.claim_no:
+                yield f"{name} of {key}: attempt {step.attempt} of {case.attempts}, {begun} begun, {step.claim_no} granted"
 
 
 def _every_signal_counted_once(case: Case) -> Iterator[str]:
-    for fact in case.load.reader.of("signalled"):
+    for fact in case.told["signalled"]:
         workflow = case.stored[fact.key]
         wakes = (_output(workflow, "wait_go") or {}).get("wakes", [])
         if workflow.signal_ids.count(fact.signal_id) != 1 or [wake.get("signalId") for wake in wakes] != [fact.signal_id]:
@@ -192,17 +195,18 @@ def _output(workflow: Workflow, step: str) -> Any:
     return json.loads(found.output.json) if found is not None and found.output is not None and found.output.json is not None else None
 
 
-def _group(load: Load, what: str) -> Mapping[StepName, list[Fact]]:
+def _group(facts: Iterable[Fact]) -> Mapping[StepName, list[Fact]]:
     groups: defaultdict[StepName, list[Fact]] = defaultdict(list)
-    for fact in load.reader.of(what):
+    for fact in facts:
         groups[fact.key, fact.step].append(fact)
     return groups
 
 
-async def _read(load: Load) -> dict[str, Workflow]:
-    client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(load.scene.store.url)
+async def read(scene: Scene, workflow_type: str) -> dict[str, Workflow]:
+    """What MongoDB holds of one type, by key; read past all servers."""
+    client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(scene.store.url)
     try:
-        found = client["chaos"]["workflows"].find({"workflow_type": load.workflow_type})
+        found = client[DATABASE]["workflows"].find({"workflow_type": workflow_type})
         workflows = [decode({name: value for name, value in document.items() if name != WRITE_ID}) async for document in found]
     finally:
         await client.close()

@@ -11,13 +11,16 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final
 
 from perdure.v1 import claim_pb2, worker_service_pb2
+
+KINDS: Final = ("begun", "sent", "answered", "started", "signalled")
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that happened. `what` is begun, sent, answered, started or signalled; fields that say nothing are empty."""
+    """One thing that happened. `what` is one of KINDS; fields that say nothing are empty."""
 
     what: str
     key: str

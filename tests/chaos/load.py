@@ -1,9 +1,10 @@
 """The client's side of a scene: starts and signals workflows whatever breaks, and notes every answer."""
 
 import asyncio
+import itertools
 import random
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from tests.chaos.job import job_definition
 from tests.chaos.journal import Journal, Reader
 from tests.chaos.scene import Scene, WorkerProcess
 from tests.e2e.channels import Perdure, connected
+from tests.e2e.servers import PerdureProcess
 from tests.e2e.stream_worker import lapse
 
 T = TypeVar("T")
@@ -33,9 +35,7 @@ class Load:
         self.attempts = attempts
         self.path = scene.directory / f"{workflow_type}.journal"
         self.reader = Reader(self.path)
-        self.workers = [
-            WorkerProcess(scene.directory / kind, kind, self.path, workflow_type, scene.addresses) for kind in ("stream", "client")
-        ]
+        self.workers: list[WorkerProcess] = []
         self.unknown = 0
         self._journal = Journal(self.path, "caller")
         self._perdures = perdures
@@ -84,18 +84,18 @@ class Load:
 
     async def insist(self, call: Callable[[Perdure], Awaitable[T]]) -> T:
         """Ask one server after the other until one answers; only an answer that leaves the result unknown is asked again."""
-        while True:
-            for perdure in random.sample(self._perdures, len(self._perdures)):
-                try:
-                    async with asyncio.timeout(CALL_SECONDS):
-                        return await call(perdure)
-                except TimeoutError:
-                    self.unknown += 1
-                except grpc.aio.AioRpcError as error:
-                    if error.code() not in UNKNOWN:
-                        raise
-                    self.unknown += 1
-            await lapse(random.uniform(0.1, 0.3))
+        for perdure in itertools.cycle(random.sample(self._perdures, len(self._perdures))):
+            try:
+                async with asyncio.timeout(CALL_SECONDS):
+                    return await call(perdure)
+            except TimeoutError:
+                self.unknown += 1
+            except grpc.aio.AioRpcError as error:
+                if error.code() not in UNKNOWN:
+                    raise
+                self.unknown += 1
+            await lapse(random.uniform(0.05, 0.2))
+        raise AssertionError("a scene has servers")
 
     async def _start(self, key: str) -> None:
         name = workflow_pb2.WorkflowRef(workflow_type=self.workflow_type, business_key=key)
@@ -129,11 +129,13 @@ class Load:
 
 
 @asynccontextmanager
-async def loaded(scene: Scene, workflow_type: str, attempts: int = 3) -> AsyncIterator[Load]:
-    """A load with its workers; they are killed at the end if they have not been stopped."""
+async def loaded(scene: Scene, workflow_type: str, attempts: int = 3, servers: Sequence[PerdureProcess] = ()) -> AsyncIterator[Load]:
+    """A load with its workers, on these servers or on the scene's. The workers are killed at the end if they have not been stopped."""
+    addresses = [server.address for server in servers or scene.servers]
     async with AsyncExitStack() as stack:
-        perdures = [await stack.enter_async_context(connected(address)) for address in scene.addresses]
+        perdures = [await stack.enter_async_context(connected(address)) for address in addresses]
         load = Load(scene, workflow_type, perdures, attempts)
+        load.workers = [WorkerProcess(scene.directory / kind, kind, load.path, workflow_type, addresses) for kind in ("stream", "client")]
         try:
             await load.open()
             yield load

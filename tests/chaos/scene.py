@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.e2e.servers import PerdureProcess
 from tests.processes import RedisProcess, ServerProcess, StoreProcess, missing_server, redis_binary, store_available
 
+DATABASE = "chaos"
 ROOT = Path(__file__).parents[2]
 
 
@@ -38,10 +39,9 @@ class Scene:
         """Start the store, Redis and the servers."""
         for process in (self.store, self.redis):
             self._starter.submit(process.start).result()
-        for number in range(servers):
-            made = PerdureProcess(self.directory / f"server{number}", self.store.url, self.redis.url, "chaos")
-            self.servers.append(made)
-            self._starter.submit(made.start).result()
+        self.servers = [self._server() for _ in range(servers)]
+        for server in self.servers:
+            self._starter.submit(server.start).result()
 
     def close(self) -> None:
         """Kill them all."""
@@ -54,6 +54,12 @@ class Scene:
         """host:port of the servers."""
         return [server.address for server in self.servers]
 
+    async def add_server(self, redis_url: str) -> PerdureProcess:
+        """Start one more, which has its own way to Redis and is not among `servers`; whoever asks for it kills it."""
+        made = self._server(redis_url)
+        await self.start(made)
+        return made
+
     async def start(self, process: ServerProcess) -> None:
         """Start one, without stopping the event loop."""
         await self._call(process.start)
@@ -65,6 +71,9 @@ class Scene:
     async def stop(self, process: ServerProcess) -> None:
         """SIGTERM, and wait for the end."""
         await self._call(process.stop)
+
+    def _server(self, redis_url: str = "") -> PerdureProcess:
+        return PerdureProcess(self.directory, self.store.url, redis_url or self.redis.url, DATABASE)
 
     async def _call(self, function: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._starter, function)

@@ -208,9 +208,8 @@ async def test_the_server_tells_about_itself(client: Client) -> None:
     assert info.limits.stream_result_bytes == 256 * 1024
 
 
-async def test_without_a_server_the_first_call_gives_up_soon_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perdure.limits.FIRST_CONTACT_TIMEOUT", 0.3)
-    async with Client("127.0.0.1:9") as client:
+async def test_without_a_server_the_first_call_gives_up_soon_and_says_what_to_do() -> None:
+    async with Client("127.0.0.1:9", connect_timeout=timedelta(seconds=0.3)) as client:
         with pytest.raises(Unavailable, match=r"127\.0\.0\.1:9.*perdure dev"):
             await client.server_info()
         with pytest.raises(Unavailable):

@@ -4,9 +4,11 @@ import json
 import os
 
 import grpc
+import pytest
 
-from perdure import Client, Context, Definition
+from perdure import Client, Context, Definition, PerdureError, Woken
 from perdure.v1 import payload_pb2
+from perdure.waits import WAIT_RESULT_TYPE
 from tests.client import process_steps
 from tests.client.conftest import ScriptServer
 from tests.client.messages import claims, settled, status
@@ -94,3 +96,34 @@ async def test_c64_a_process_that_dies_fails_only_its_own_attempt(scripted: Scri
         assert failed.type == "perdure.process_died"
         assert "137" in failed.message
         assert (await stream.result(await stream.grant("measure", inputs={"input": "3"}))).HasField("completed")
+
+
+async def test_large_signals_inside_the_output_of_a_wait_are_fetched(scripted: ScriptServer) -> None:
+    server = scripted()
+    definition = Definition("note")
+    definition.wait("choice", signal="choose", payload=str)
+
+    @definition.step(name="work")
+    async def work(ctx: Context[None], choice: Woken[str]) -> int:
+        return len(choice.value or "")
+
+    server.payloads["big"] = payload_pb2.Payload(json=f'"{"x" * 1000}"')
+    wake = '{"condition":"choose","signalId":"c","payload":{"ref":{"payloadId":"big","sizeBytes":"1002"}},"signalName":"choose"}'
+    async with Client(server.address) as client, client.worker(definition):
+        stream = await server.stream()
+        claim = stream.make_claim("work", inputs={"choice": f'{{"condition":"choose","wakes":[{wake}]}}'})
+        claim.inputs["choice"].content_type = WAIT_RESULT_TYPE
+        stream.say(claims(claim))
+        assert (await stream.result(claim.claim_token)).completed.output.json == "1000"
+
+
+async def test_c64_a_forked_child_is_told_that_its_channel_is_of_no_use(scripted: ScriptServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = scripted()
+    async with Client(server.address) as client, client.worker(process_steps.definition):
+        await server.stream()
+        with pytest.raises(PerdureError):
+            await client.get("note", "k")  # opens the channel; the scripted server does not know the call
+        monkeypatch.setattr("os.getpid", lambda: 1)
+        with pytest.raises(RuntimeError, match="fork"):
+            await client.get("note", "k")
+        monkeypatch.undo()

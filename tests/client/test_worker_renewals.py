@@ -96,3 +96,14 @@ async def test_silence_is_told_only_where_it_counts(scripted: ScriptServer, prob
         assert by_token.pop(watched.claim_token).HasField("since_alive")
         assert not next(iter(by_token.values())).HasField("since_alive")
         probe.go.set()
+
+
+async def test_many_claims_are_acknowledged_by_one_renewal(scripted: ScriptServer, probe: Probe) -> None:
+    server = scripted()
+    async with Client(server.address) as client, client.worker(probe.definition):
+        stream = await server.stream()
+        for _ in range(30):
+            await stream.grant("work")
+        await stream.until(lambda stream: any(len(renew.held) == 30 for renew in stream.renews))
+        assert len([renew for renew in stream.renews if renew.held]) <= 2
+        probe.go.set()

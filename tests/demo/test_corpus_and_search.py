@@ -49,7 +49,7 @@ def test_the_five_queries_find_their_documents(
         index.add(entry, idempotency_key=document.key)
         index.publish(document.number, "signal", idempotency_key=document.key, fence=1)
     for own in (False, True):
-        answers = queries.ask(index, model, queries.queries_for(documents, texts, own=own))
+        answers = queries.ask(index, model, queries.queries_for(documents, texts if own else {}))
         assert len(answers) == queries.QUERIES
         assert [answer.query for answer in answers if not answer.found] == []
 
@@ -94,7 +94,7 @@ def test_text_without_known_words_is_a_zero_vector_and_no_summary(model: vectori
 
 
 def test_nothing_can_be_learned_from_nothing() -> None:
-    with pytest.raises(ValueError, match="nothing to learn"):
+    with pytest.raises(vectoriser.NothingToLearnError, match="nothing to learn"):
         vectoriser.fit(["", ""])
 
 

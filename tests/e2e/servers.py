@@ -37,31 +37,36 @@ class PerdureProcess(ServerProcess):
         return f"127.0.0.1:{self.port}"
 
     @property
+    def exit_code(self) -> int | None:
+        """Exit code; None while it runs. -N = killed by signal N."""
+        return self._process.poll() if self._process is not None else None
+
+    @property
     def complaints(self) -> list[str]:
         """Log lines that tell of a bug: errors and tracebacks. An outage of the store is a warning."""
         return [line for line in self.log if re.search(r" ERROR |Traceback", line)]
 
 
 class DevProcess(ServerProcess):
-    """`perdure dev` with its data in `directory`."""
+    """`perdure dev` with its data in `directory`, as a person types it."""
 
-    def __init__(self, directory: Path, *flags: str) -> None:
+    def __init__(self, directory: Path) -> None:
         def arguments(port: int) -> list[str]:
-            command = [sys.executable, "-c", "from perdure_server.dev import dev; dev()"]
-            return [*command, "--data-dir", str(directory), "--port", str(port), "--lease", "3", *flags]
+            program = str(Path(sys.executable).parent / "perdure")
+            return [program, "dev", "--data-dir", str(directory / "data"), "--port", str(port), "--lease", "3"]
 
-        # The last line of the greeting, so that all of it is in the log.
+        # The last line of its greeting, so that all of it is in the log.
         super().__init__(arguments, "Ctrl-C stops", directory)
 
     @property
     def address(self) -> str:
-        """host:port of the service."""
-        return self._told(r"Perdure serves on (\S+)")
+        """host:port of the service, as its last start told."""
+        return self._told(r"Perdure serves on (\S+)")[-1]
 
     @property
     def children(self) -> list[int]:
-        """Process ids of its store and its Redis."""
-        return [int(pid) for line in self.log for pid in re.findall(r"pid (\d+)", line)]
+        """Process ids of its store and its Redis, as its last start told."""
+        return [int(pid) for pid in self._told(r"pid (\d+)")[-2:]]
 
-    def _told(self, pattern: str) -> str:
-        return next(found.group(1) for line in self.log if (found := re.search(pattern, line)))
+    def _told(self, pattern: str) -> list[str]:
+        return re.findall(pattern, "\n".join(self.log))

@@ -68,9 +68,8 @@ class StreamWorker:
         """Until `stop` is set and all that was taken is answered."""
         async with asyncio.TaskGroup() as self._activities:
             while not self._is_done:
-                with suppress(grpc.aio.AioRpcError, StreamEndedError, TimeoutError):
-                    async with connected(next(self._addresses), self._workflow_type) as perdure:
-                        await self._converse(perdure)
+                async with connected(next(self._addresses), self._workflow_type) as perdure:
+                    await self._converse(perdure)
                 await self._pause(random.uniform(0.05, 0.3))
 
     @property
@@ -96,8 +95,8 @@ class StreamWorker:
                 for loop in (self._write(stream), self._renew(answer.welcome.renew_interval.ToTimedelta().total_seconds()), self._drain()):
                     group.create_task(loop)
                 await self._read(stream)
-        except* (grpc.aio.AioRpcError, StreamEndedError, TimeoutError):
-            pass  # the next stream goes on where this one ended
+        except* (grpc.aio.AioRpcError, StreamEndedError, TimeoutError, asyncio.InvalidStateError):
+            pass  # (the last: written to after its end) the next stream goes on where this one ended
         finally:
             stream.cancel()
 

@@ -132,6 +132,7 @@ class World:
         if judging:
             clock.reachable_since = engine.judge.reached_since = EPOCH - limits.DAY
             engine.judge._last_pass = self.now()
+            engine.judge._judging = True
         await engine.open()
         self.engines.append(engine)
         await self.settle()

@@ -63,6 +63,18 @@ async def test_c34_a_duplicate_brings_the_undelivered_next_claim_again(world: Wo
     assert await world.completed()
 
 
+async def test_the_next_claim_goes_over_the_stream_if_a_unary_result_did_not_ask_for_it(world: World) -> None:
+    server = await world.server()
+    await world.define(server, "a", "b: a")
+    worker = await world.worker(server, script=holding, slots=2)
+    await world.start(server)
+    await world.settle()
+    answer = await server.complete(ResultIn(worker.claim("a").token, DONE))
+    await world.settle()
+    assert answer.next_claims == ()
+    assert worker.claim("b").claim_no == 1
+
+
 @pytest.mark.parametrize("moment", list(Moment))
 async def test_c68_a_result_whose_write_is_unknown_is_found_and_answered_once(world: World, moment: Moment) -> None:
     server = await world.server()
@@ -249,7 +261,7 @@ async def test_c13_backoff_and_waits_fire_by_the_sweep_alone(world: World) -> No
     await world.define(server, "a")
 
     def script(claim: object) -> object:
-        return failing(claim) if claim.attempt == 1 and not claim.wakes else completing(claim)  # type: ignore[attr-defined,arg-type]
+        return failing(claim) if claim.attempt == 1 and not claim.wakes else completing(claim)  # type: ignore[attr-defined,arg-type]  # an in-process Claim
 
     worker = await world.worker(server, script=script)  # type: ignore[arg-type]  # a plain function
     for number in range(20):

@@ -36,7 +36,7 @@ async def test_a_poll_takes_what_is_ready_each_in_its_own_session(world: World) 
         await world.start(server, f"k{number}")
     claims = await poll(world, server, most=2)
     assert len(claims) == 2
-    sessions = {(await world.step("a", claim.key.business_key)).claim.session_id for claim in claims}  # type: ignore[union-attr]  # granted
+    sessions = {(await world.step("a", claim.key.business_key)).claim.session_id for claim in claims}  # type: ignore[union-attr]  # it is granted
     assert len(sessions) == 2
     assert [claim.lease_remaining for claim in claims] == [30_000, 30_000]
     assert [claim.pool for claim in claims] == ["hand", "hand"]
@@ -74,7 +74,7 @@ async def test_a_poll_that_waits_gets_what_comes(world: World) -> None:
     await world.settle()
     claims = (await call)[1]
     assert [claim.plan.name for claim in claims] == ["a"]
-    assert (await world.step("a")).claim.acknowledged  # type: ignore[union-attr]  # granted
+    assert (await world.step("a")).claim.acknowledged  # type: ignore[union-attr]  # it is granted
 
 
 async def test_a_stale_offer_does_not_end_a_poll(world: World) -> None:

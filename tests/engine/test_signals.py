@@ -29,7 +29,7 @@ async def test_c07_a_signal_before_its_wait_is_consumed(world: World) -> None:
     workflow = await world.stored()
     assert workflow.state is WorkflowState.COMPLETED
     assert workflow.inbox == ()
-    assert "early" in (workflow.steps["w"].output.json or "")  # type: ignore[union-attr]  # completed
+    assert "early" in (workflow.steps["w"].output.json or "")  # type: ignore[union-attr]  # it is completed
 
 
 async def test_c07_signals_while_the_write_that_opens_the_wait_is_under_way(world: World) -> None:
@@ -171,7 +171,7 @@ async def test_c12_a_signal_and_its_timeout_choose_one_branch(world: World) -> N
     for number, call in enumerate(calls):
         workflow = await world.stored(f"k{number}")
         assert workflow.state is WorkflowState.COMPLETED
-        text = workflow.steps["w"].output.json or ""  # type: ignore[union-attr]  # completed
+        text = workflow.steps["w"].output.json or ""  # type: ignore[union-attr]  # it is completed
         answer = await call
         by_signal = isinstance(answer, Signalled) and answer.consumed
         won["go" if by_signal else "timer"] += 1

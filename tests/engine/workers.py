@@ -27,6 +27,7 @@ from perdure_server.engine.values import (
 )
 from perdure_server.kernel import limits
 from perdure_server.kernel.outcomes import Completed, Failed, Outcome
+from perdure_server.kernel.rejection import Rejection
 from perdure_server.kernel.values import Failure, Payload
 from perdure_server.ports.coordination import Frame
 from perdure_server.ports.store import Subscription
@@ -86,6 +87,7 @@ class Worker:
         self.got: list[GrantedClaim] = []  # every claim that came, in order
         self.held: dict[str, GrantedClaim] = {}  # by token: not settled, not lost
         self.told: list[StreamOut] = []
+        self.sent: dict[int, tuple[GrantedClaim, Outcome]] = {}
         self.settled: dict[int, SettledOut] = {}
         self.heartbeats: dict[int, HeartbeatOut] = {}
         self.renewed: list[RenewedOut] = []
@@ -111,9 +113,12 @@ class Worker:
         self.welcome, self.stream = await self.engine.connect(said)
         self.ended = False
         self._pending.clear()
-        if self.slots:
-            for pool in self.pools:
-                self.stream.credit(pool.pool, min(self.slots, pool.slots))
+        for token, _ in self.welcome.lost:
+            self.held.pop(token, None)
+        for pool in self.pools:
+            free = min(self.slots, pool.slots) - sum(claim.pool == pool.pool for claim in self.held.values())
+            if free > 0:
+                self.stream.credit(pool.pool, free)
         if self.reads:
             self._tasks.append(self.world.loop.create_task(self._read(self.stream)))
         if self.renews:
@@ -162,6 +167,7 @@ class Worker:
         """Send a result; returns its id."""
         number = next(self._ids)
         self._pending[number] = claim.token
+        self.sent[number] = (claim, outcome)
         wants = self.want_next if want_next is None else want_next
         self.stream.results([ResultIn(claim.token, outcome, wants, last_frame_seq, number)])
         return number
@@ -171,6 +177,10 @@ class Worker:
         number = self.send(claim, outcome or completing(claim) or Completed(), **options)
         await self.world.settle()
         return self.settled[number]
+
+    def is_sent(self, claim: GrantedClaim) -> bool:
+        """Whether a result of it is on its way."""
+        return claim.token in self._pending.values()
 
     def beat(self, claim: GrantedClaim, *texts: str, first: int = 1, **fields: Any) -> int:
         """Send a heartbeat with frames numbered from `first`; returns its id."""
@@ -232,6 +242,8 @@ class Worker:
             claim = self.held.pop(token, None)
             if claim is not None and not self.want_next and not self.stream.closed and self.slots:
                 self.stream.credit(claim.pool, 1)
+        elif isinstance(item.error, Rejection):
+            self.held.pop(token, None)  # dropped; `want_next` has offered its slot
         return [self._take(claim) for claim in item.next_claims]
 
     def _free(self, token: str) -> None:

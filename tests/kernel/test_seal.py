@@ -5,6 +5,7 @@ from perdure_server.kernel.claims import Ticket, grant
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.outcomes import Completed, Report, report
 from perdure_server.kernel.seal import next_wake, queue_id, seal
+from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import StepState, WorkflowState
 from tests.kernel.harness import T0, Run, activity, after, chain, on_signal, payload, plan, waiting
 
@@ -160,3 +161,8 @@ def test_an_ended_workflow_has_none_of_them_but_expires() -> None:
     run.run_through("a")
     workflow = run.workflow
     assert (workflow.wake_time, workflow.ready, workflow.sessions, workflow.expire_time) == (None, (), (), T0 + 1_000)
+
+
+def test_payloads_are_counted_in_bytes_not_in_characters() -> None:
+    assert Payload(json='"' + "é" * 10 + '"').inline_size == 22
+    assert Payload(binary=b"\0" * 5).inline_size == 5

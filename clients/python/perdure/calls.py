@@ -32,6 +32,8 @@ END_OF_STREAM: Final[object] = aio.EOF  # type: ignore[attr-defined]  # missing 
 
 SERVICE_CONFIG: Final = json.dumps(
     {
+        # Workers and callers spread over the addresses of a name, and a new connection tries another one.
+        "loadBalancingConfig": [{"pick_first": {"shuffleAddressList": True}}],
         "methodConfig": [
             {
                 "name": [{"service": f"perdure.v1.{service}"} for service in ("WorkflowService", "AdminService")]
@@ -44,7 +46,7 @@ SERVICE_CONFIG: Final = json.dumps(
                     "retryableStatusCodes": ["UNAVAILABLE"],
                 },
             }
-        ]
+        ],
     }
 )
 """UNAVAILABLE is the one code that may be retried blindly; every mutation carries an id that makes its repeat harmless."""
@@ -63,7 +65,10 @@ def open_channel(config: ConnectionConfig, credentials: grpc.ChannelCredentials 
         ("grpc.service_config", SERVICE_CONFIG),
         ("grpc.max_receive_message_length", limits.MESSAGE_BYTES),
         ("grpc.max_send_message_length", limits.MESSAGE_BYTES),
+        ("grpc.initial_reconnect_backoff_ms", int(limits.RETRY_INITIAL_INTERVAL * 1000)),
         ("grpc.max_reconnect_backoff_ms", int(limits.RETRY_MAX_INTERVAL * 1000)),
+        ("grpc.keepalive_time_ms", int(limits.KEEPALIVE_INTERVAL * 1000)),
+        ("grpc.keepalive_timeout_ms", int(limits.KEEPALIVE_TIMEOUT * 1000)),
         ("grpc.use_local_subchannel_pool", int(alone)),
         ("grpc.primary_user_agent", CLIENT_NAME),
     ]
@@ -86,9 +91,12 @@ def jittered(interval: float) -> float:
 class Calls:
     """The channel of one client, on the loop that first used it."""
 
-    def __init__(self, config: ConnectionConfig, timeout: float, credentials: grpc.ChannelCredentials | None) -> None:
+    def __init__(
+        self, config: ConnectionConfig, timeout: float, connect_timeout: float, credentials: grpc.ChannelCredentials | None
+    ) -> None:
         self.config = config
         self.timeout = timeout
+        self.connect_timeout = connect_timeout
         self.credentials = credentials
         self._channel: aio.Channel | None = None
         self._reached = False
@@ -170,7 +178,7 @@ class Calls:
             self._reached = True
             return None
         self._reached = self._reached or bool(error.reason)
-        bound = allowed if self._reached else min(allowed, limits.FIRST_CONTACT_TIMEOUT)
+        bound = allowed if self._reached else min(allowed, self.connect_timeout)
         asked = error.retry_after.total_seconds() if error.retry_after is not None else 0.0
         pause = max(jittered(interval), asked)
         if time.monotonic() + pause >= began + bound:

@@ -38,6 +38,8 @@ class Client:
     """Talks to a Perdure server. Without arguments: to PERDURE_ADDRESS, else to `perdure dev` on this machine.
 
     Use it as `async with Client() as client`, or call `close` at the end. It belongs to the event loop that first uses it.
+    Every call has a deadline, `timeout`; until then UNAVAILABLE is tried again, so that a restart of the server is no error.
+    Before the first answer that takes no longer than `connect_timeout`: probably no server runs at that address.
     """
 
     def __init__(
@@ -48,10 +50,11 @@ class Client:
         token: str | None = None,
         credentials: grpc.ChannelCredentials | None = None,
         timeout: timedelta = timedelta(seconds=limits.CALL_TIMEOUT),
+        connect_timeout: timedelta = timedelta(seconds=limits.FIRST_CONTACT_TIMEOUT),
     ) -> None:
         self.config = connection_config(address, namespace, token)
         """Where the server is and who asks."""
-        self._calls = Calls(self.config, timeout.total_seconds(), credentials)
+        self._calls = Calls(self.config, timeout.total_seconds(), connect_timeout.total_seconds(), credentials)
         self.definitions = Definitions(self._calls)
         """The definitions of the namespace."""
 

@@ -7,6 +7,8 @@ CALL_TIMEOUT: Final = 30.0
 """A unary call with all its retries, unless the client is told otherwise."""
 FIRST_CONTACT_TIMEOUT: Final = 5.0
 """How long UNAVAILABLE is retried before the client has ever reached a server: probably none runs at that address."""
+COMMAND_CONNECT_TIMEOUT: Final = 1.5
+"""The same for the command line, where a person waits."""
 RETRY_INITIAL_INTERVAL: Final = 0.1
 RETRY_MAX_INTERVAL: Final = 2.0
 RESULT_WAIT_TIMEOUT: Final = 45.0
@@ -15,6 +17,10 @@ CALL_MARGIN_TIMEOUT: Final = 10.0
 """What a call that waits on purpose gets beyond its wait."""
 MESSAGE_BYTES: Final = 64 * 1024 * 1024
 """Largest answer that is taken; the server's own bounds are far below."""
+
+KEEPALIVE_INTERVAL: Final = 30.0
+KEEPALIVE_TIMEOUT: Final = 10.0
+"""A connection that answers no ping for so long is dropped; pings go out only while calls run."""
 
 # Watch.
 WATCH_IDLE_TIMEOUT: Final = 60.0
@@ -29,9 +35,13 @@ RECONNECT_INITIAL_INTERVAL: Final = 0.2
 RECONNECT_MAX_INTERVAL: Final = 5.0
 MISSED_RENEWALS: Final = 1.5
 """A stream on which a renew stays unanswered for this many intervals is dead (25 s at the default of 10 s)."""
+STATUS_DELAY: Final = 0.2
+"""How long the reason of a broken stream may lag behind the break."""
 ACKNOWLEDGE_DELAY: Final = 0.02
 """A claim that still runs after this is acknowledged by a renew, so that a step that kills its worker is charged (case C27);
 a faster one is acknowledged by its result."""
+FAILURE_LOG_INTERVAL: Final = 30.0
+"""While no stream can be opened, that is said this often."""
 
 # Worker: sizes.
 STREAM_RESULT_BYTES: Final = 240 * 1024

@@ -1,12 +1,11 @@
 """W3C trace context, by OpenTelemetry where it is installed; without it nothing is traced and nothing is missing."""
 
 import contextlib
+import functools
 import importlib
-import logging
+import sys
 from collections.abc import Iterator
 from typing import Any, Protocol, cast
-
-_log = logging.getLogger("perdure")
 
 
 class _Propagate(Protocol):
@@ -21,6 +20,7 @@ class _Contexts(Protocol):
     def detach(self, token: Any) -> None: ...
 
 
+@functools.cache
 def _load(name: str) -> object | None:
     # By name, because the client must not depend on it, in its imports either.
     try:
@@ -29,28 +29,28 @@ def _load(name: str) -> object | None:
         return None
 
 
-_propagate = cast("_Propagate | None", _load("opentelemetry.propagate"))
-_contexts = cast("_Contexts | None", _load("opentelemetry.context"))
-
-
 def outgoing() -> list[tuple[str, str]]:
     """The caller's trace context as call metadata: traceparent and tracestate, if there is one."""
-    if _propagate is None:
+    # A program without spans does not pay for the import.
+    propagate = cast("_Propagate | None", _load("opentelemetry.propagate") if "opentelemetry.trace" in sys.modules else None)
+    if propagate is None:
         return []
     carrier: dict[str, str] = {}
-    _propagate.inject(carrier)
+    propagate.inject(carrier)
     return [(key.lower(), value) for key, value in carrier.items() if key.lower() in {"traceparent", "tracestate"}]
 
 
 @contextlib.contextmanager
 def activity_context(traceparent: str, tracestate: str) -> Iterator[None]:
     """Makes the attempt's span the current one, so that spans of the activity hang below it."""
-    if not traceparent or _propagate is None or _contexts is None:
+    propagate = cast("_Propagate | None", _load("opentelemetry.propagate") if traceparent else None)
+    contexts = cast("_Contexts | None", _load("opentelemetry.context") if traceparent else None)
+    if propagate is None or contexts is None:
         yield
         return
     carrier = {"traceparent": traceparent} | ({"tracestate": tracestate} if tracestate else {})
-    token = _contexts.attach(_propagate.extract(carrier))
+    token = contexts.attach(propagate.extract(carrier))
     try:
         yield
     finally:
-        _contexts.detach(token)
+        contexts.detach(token)

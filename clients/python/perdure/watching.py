@@ -1,6 +1,7 @@
 """Watching one workflow: a stream that opens itself again after a cut, without repeats, and says what is missing."""
 
 import asyncio
+import time
 from collections import deque
 from typing import Any, Self
 
@@ -26,6 +27,7 @@ class Watching:
         self._changes: dict[int, int] = {}
         self._frames: dict[tuple[str, int], int] = {}
         self._failures = 0
+        self._began = time.monotonic()
         self._ended = False
 
     def __aiter__(self) -> Self:
@@ -84,7 +86,7 @@ class Watching:
         slow = error.reason == ErrorReason.WATCHER_TOO_SLOW
         if not slow and not isinstance(error, Unavailable | Overloaded):
             raise error
-        if not self._calls.reached and not error.reason and self._failures * limits.RETRY_MAX_INTERVAL > limits.FIRST_CONTACT_TIMEOUT:
+        if not self._calls.reached and not error.reason and time.monotonic() - self._began > self._calls.connect_timeout:
             raise self._calls.explained(error)
         asked = error.retry_after.total_seconds() if error.retry_after is not None else 0.0
         await asyncio.sleep(0.0 if slow else max(asked, self._pause()))

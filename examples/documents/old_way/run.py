@@ -14,19 +14,19 @@ import redis
 
 from examples.documents import kills
 from examples.documents.activities import INDEX, JOURNAL, Activities
-from examples.documents.config import AIM_SECONDS, POLL_SECONDS, RESTART_SECONDS, Settings
+from examples.documents.config import AGE_SECONDS, AIM_SECONDS, LOOK_SECONDS, POLL_SECONDS, RESTART_SECONDS, Settings
 from examples.documents.corpus import Document
 from examples.documents.counting import Count, count
 from examples.documents.index import Index
 from examples.documents.journal import Execution, Reader, Record
-from examples.documents.kills import Wave
+from examples.documents.kills import MissedError, Wave
 from examples.documents.narration import Narrator
 from examples.documents.old_way.jobs import Jobs
 from examples.documents.old_way.worker import QUEUE, THREADS
 from examples.documents.processes import Process, ProcessError, ended_together, free_port, python, redis_command
 
 WORKERS = 2
-QUIET_SECONDS = 2.0
+QUIET_SECONDS = 1.5  # longer than the reaper's interval
 LONGEST_SECONDS = 90.0
 HTTP_SECONDS = 5.0
 
@@ -100,49 +100,46 @@ class OldWay:
         """A worker in the middle of `summarise`, the backend while documents arrive, and, once the worker's job runs again, the queue."""
         first, second, third = waves
         with _HandingIn(self._port, first):
-            cut = kills.in_the_middle(self._log, first, "summarise")
+            cut = kills.in_the_middle(self._log, first, "summarise", AGE_SECONDS)
             self._kill(next(worker for worker in workers if worker.pid == cut.pid), cut)
         with _HandingIn(self._port, second):
             self._kill(backend, kills.in_the_middle(self._log, second, "clean"))
         again = kills.begun_again(self._log, cut, "read")
         self._story.event(f"{kills.describe(again)}: the reaper put it back, and it begins at the top")
         with _HandingIn(self._port, third):
-            kills.any_begun(self._log, third)
-        self._flush()
+            kills.wait_begun(self._log, third)
+        self._flush(len(third.documents))
 
-    def _flush(self) -> None:
+    def _flush(self, handed_in: int) -> None:
         queued = sorted(int(number) for number in self._queue.lrange(QUEUE, 0, -1))
         self._queue.flushall()
         self._flushed = queued
         self._story.event(f"FLUSHALL of the queue, with {len(queued)} documents in it")
+        if not queued and handed_in > WORKERS * THREADS:
+            raise MissedError("the queue was empty when it was flushed")
 
     def _kill(self, process: Process, begun: Record) -> None:
         killed = process.pid
-        process.kill()
-        if begun.pid == killed:
-            kills.check_hit(self._log, begun)
+        kills.strike(process, begun, self._log)
         self._story.event(f"kill -9 {process.name} {killed} in the middle of {kills.describe(begun)}")
         threading.Event().wait(RESTART_SECONDS)
         self._story.event(f"{process.name} is {process.start()}")
 
     def _under_a_hand(self, documents: Sequence[Document], processes: Sequence[Process]) -> None:
         """Hands everything in and starts again what the reader kills, until nothing happens any more."""
-        self._story.line(f"Kill what you like, for instance:  kill -9 {processes[-1].pid}   or, the queue:  kill -9 {processes[0].pid}")
-        self._story.line(
-            f"So that you have time to aim, each step waits {self._settings.pace_seconds:.0f} s before its work; nothing else is slowed."
-        )
+        self._story.invite({process.name: process.pid for process in processes})
         with _HandingIn(self._port, Wave(documents)) as handing_in:
             while handing_in.is_alive() or not self._is_quiet(len(documents)):
                 for process in [process for process in processes if not process.is_running]:
                     self._story.event(f"{process.name} {process.pid} is dead")
                     threading.Event().wait(RESTART_SECONDS)
                     self._story.event(f"{process.name} is {process.start()}")
-                threading.Event().wait(POLL_SECONDS)
+                threading.Event().wait(LOOK_SECONDS)
 
     def _wait_until_quiet(self, documents: int) -> None:
         deadline = time.monotonic() + LONGEST_SECONDS
         while not self._is_quiet(documents) and time.monotonic() < deadline:
-            threading.Event().wait(RESTART_SECONDS / 10)
+            threading.Event().wait(LOOK_SECONDS)
 
     def _is_quiet(self, documents: int) -> bool:
         """All done; or nothing is in the queue or in work, which is when neither a worker nor the reaper will ever do anything more."""

@@ -30,7 +30,7 @@ def process(jobs: Jobs, activities: Activities, document: Document, attempt: int
     raw = activities.read(step("read"), document)
     cleaned = activities.clean(step("clean"), document, raw)
     vector = activities.vectorise(step("vectorise"), cleaned.text, model)
-    sentences = activities.summarise(step("summary"), cleaned.text)
+    sentences = activities.summarise(step("summarise"), cleaned.text)
     entry = Entry(document.number, document.name, cleaned.title, cleaned.text, sentences, vector)
     activities.index(step("index", uuid.uuid4().hex), entry)
     jobs.touch(document.number)

@@ -16,6 +16,16 @@ CORPUS = "corpus"
 DOCUMENT = "document"
 PUBLISH = "publish"
 
+NEEDED_BY = {
+    "fit": ("read",),
+    "read": ("clean",),
+    "clean": ("vectorise", "summarise"),
+    "vectorise": ("index",),
+    "summarise": ("index",),
+    "index": ("publish",),
+}
+"""What cannot begin before a step's result is stored and answered OK; `fit` comes before every document."""
+
 
 @dataclass(frozen=True)
 class Job:

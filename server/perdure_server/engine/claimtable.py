@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from perdure_server.engine.addresses import address_of
 from perdure_server.engine.desk import Pool
 from perdure_server.engine.values import GrantedClaim
-from perdure_server.kernel.tokens import decode_claim_token
 
 if TYPE_CHECKING:
     from perdure_server.engine.streams import WorkerStream
@@ -36,7 +36,7 @@ class LocalClaim:
     )
 
     def __init__(self, stream: "WorkerStream", pool: Pool, claim: GrantedClaim, now: int) -> None:
-        address = decode_claim_token(claim.token)
+        address = address_of(claim.token)
         self.stream = stream
         self.pool = pool
         self.token = claim.token

@@ -69,7 +69,8 @@ class StoreClock:
 
     def now(self) -> int:
         """Store time in ms."""
-        self._last = max(self._last, self._monotonic() + self._offset)
+        now = self._monotonic() + self._offset
+        self._last = max(self._last, now)
         return self._last
 
     async def sleep(self, duration: int) -> None:

@@ -30,6 +30,10 @@ class ClaimTurns:
             else:
                 self._locks[nonce] = (lock, users - 1)
 
+    def busy(self, nonce: str) -> bool:
+        """Whether the claim has something under way."""
+        return nonce in self._locks
+
     async def passed(self, nonce: str) -> None:
         """Return when all turns that were asked for before this call are over."""
         if nonce in self._locks:

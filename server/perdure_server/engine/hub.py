@@ -24,8 +24,9 @@ _UNPUBLISHED = 100_000
 class Interest:
     """One party's interest in one workflow. `news` is set when there is something to take."""
 
-    def __init__(self) -> None:
+    def __init__(self, end_only: bool) -> None:
         self.news = asyncio.Event()
+        self.end_only = end_only  # nothing but its end is news, as far as this server makes the changes
         self.frames = True  # frames may have come
         self._changed = False
         self._workflow: Workflow | None = None
@@ -65,9 +66,9 @@ class Hub:
         self.claimed: Callable[[], Iterable[bytes]] = tuple  # workflows with claims of this server's streams
         self.known: Callable[[bytes], Workflow | None] = lambda _: None
 
-    def join(self, workflow_id: bytes) -> Interest:
+    def join(self, workflow_id: bytes, end_only: bool = False) -> Interest:
         """Begin to hear of a workflow."""
-        interest = Interest()
+        interest = Interest(end_only)
         self._interests.setdefault(workflow_id, set()).add(interest)
         return interest
 
@@ -99,7 +100,8 @@ class Hub:
         if interests:
             self._revisions[workflow_id] = (workflow.run_id, workflow.revision)
             for interest in interests:
-                interest.changed(workflow)
+                if not interest.end_only or workflow.is_ended:
+                    interest.changed(workflow)
         if not self.is_alone():
             self.publish(WakeUp(WORKFLOW, workflow_id, workflow.revision))
 
@@ -189,8 +191,9 @@ class Hub:
 
     def _wake_for_frames(self, workflow_id: bytes) -> None:
         for interest in self._interests.get(workflow_id, ()):
-            interest.frames = True
-            interest.news.set()
+            if not interest.end_only:
+                interest.frames = True
+                interest.news.set()
 
     async def _publish_all(self) -> None:
         try:

@@ -34,8 +34,13 @@ class Judge:
         self._settings = parts.settings
         self._last_pass = 0
         self._skipped = 0
+        self._judging = False
         self.reached_since: int | None = None
         self.on_dead: Callable[[str], None] = lambda _: None  # told the id of a session that this server marked dead
+
+    def judging(self, now: int) -> bool:
+        """May deadlines be judged? As of the last pass, if that was lately: every command asks."""
+        return self._judging and now - self._last_pass <= self._settings.sweep_interval + _MISSED
 
     def may_judge(self, lease: int) -> bool:
         """Whether the store was reached without a break for one full lease (case C21): nobody is judged for the store's absence."""
@@ -85,6 +90,7 @@ class Judge:
             found = await self._sessions.expired(self._clock.now() - limits.EXPIRY_MARGIN, _SESSIONS + self._skipped)
         except StoreError:
             self.reached_since = None
+            self._judging = False
             raise
         self._reached()
         judged = [session for session in found if not session.alive or self.may_judge(session.lease)]
@@ -171,6 +177,7 @@ class Judge:
         if self.reached_since is None or now - self._last_pass > self._settings.sweep_interval + _MISSED:
             self.reached_since = now
         self._last_pass = now
+        self._judging = self.may_judge(self._settings.session_lease)
 
 
 def _raise_first(results: Sequence[object]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from perdure_server.engine.addresses import address_of
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.commands import require_ref
 from perdure_server.engine.grants import fetch, inline
@@ -13,7 +14,6 @@ from perdure_server.engine.values import Ref, View
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import Reason, Rejection
-from perdure_server.kernel.tokens import decode_claim_token
 from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import Step, Workflow
 from perdure_server.ports.store import PageKey, Read, Store, WorkflowQuery, WorkflowRows
@@ -43,7 +43,7 @@ class Queries:
 
     async def wait_for_result(self, ref: Ref, within: int) -> View:
         """The instance once it has ended, or as it is after `within` ms."""
-        interest = self._hub.join(ref.key.workflow_id)
+        interest = self._hub.join(ref.key.workflow_id, end_only=True)
         try:
             workflow = await self.load(ref.key.workflow_id, ref)
             self._hub.saw(workflow)
@@ -105,7 +105,7 @@ class Queries:
 
     async def _run_of(self, holder: Ref | str) -> str:
         if isinstance(holder, str):
-            return decode_claim_token(holder).run_id
+            return address_of(holder).run_id
         return (await self.load(holder.key.workflow_id, holder)).run_id
 
     async def view(self, workflow: Workflow) -> View:

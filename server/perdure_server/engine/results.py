@@ -2,16 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
-from perdure_server.engine.catalog import Catalog
-from perdure_server.engine.claimtable import ClaimTable, LocalClaim
+from perdure_server.engine.addresses import address_of
+from perdure_server.engine.claimtable import LocalClaim
 from perdure_server.engine.commands import ReportCommand, Settlement, outcome_digest
-from perdure_server.engine.desk import Desk, Pool
+from perdure_server.engine.desk import Pool
 from perdure_server.engine.grants import build_claim, has_refs, resolve_claim
-from perdure_server.engine.mailbox import Mailboxes
-from perdure_server.engine.parts import Parts
-from perdure_server.engine.spill import Spill, payload_of
+from perdure_server.engine.spill import payload_of
 from perdure_server.engine.streams import WorkerStream
 from perdure_server.engine.values import GrantedClaim, ResultIn, SettledOut
 from perdure_server.kernel import limits
@@ -19,9 +17,11 @@ from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.outcomes import Report
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.seal import queue_id
-from perdure_server.kernel.tokens import decode_claim_token
 from perdure_server.kernel.workflow import Claim, Workflow
 from perdure_server.ports.errors import StoreError, StoreUnavailable
+
+if TYPE_CHECKING:
+    from perdure_server.engine.service import Engine
 
 logger = logging.getLogger(__name__)
 
@@ -30,19 +30,19 @@ _FREES_THE_SLOT = frozenset({Reason.CLAIM_LOST, Reason.CLAIM_ALREADY_SETTLED, Re
 
 
 class Results:
-    """Applies results through the mailboxes. `frames_stored` returns when the frames under way of a claim are stored."""
+    """Applies results through the mailboxes, after what the same claim said before."""
 
-    def __init__(self, parts: Parts, mailboxes: Mailboxes, catalog: Catalog, *, claims: ClaimTable, desk: Desk, spill: Spill) -> None:
-        self._payloads = parts.store.payloads
-        self._clock = parts.clock
-        self._dice = parts.entropy.dice
-        self._lease = parts.settings.session_lease
-        self._mailboxes = mailboxes
-        self._catalog = catalog
-        self._claims = claims
-        self._desk = desk
-        self._spill = spill
-        self.frames_stored: Callable[[str], Awaitable[None]] | None = None
+    def __init__(self, engine: "Engine") -> None:
+        self._payloads = engine.store.payloads
+        self._clock = engine.clock
+        self._dice = engine.entropy.dice
+        self._lease = engine.settings.session_lease
+        self._mailboxes = engine.mailboxes
+        self._catalog = engine.catalog
+        self._claims = engine.claims
+        self._desk = engine.desk
+        self._spill = engine.spill
+        self._turns = engine.turns
 
     async def complete(self, result: ResultIn) -> SettledOut:
         """A unary result. Raises Rejection, FieldViolation, StoreError."""
@@ -53,7 +53,8 @@ class Results:
             local.begin_settling(result.want_next)
             answer = SettledOut(result.result_id, error=StoreUnavailable("the call was cancelled"))
             try:
-                answer = await self.settle(result, local.pool, local.stream)
+                # Without want_next the caller looks for claims on its stream only, so they go there.
+                answer = await self.settle(result, local.pool if result.want_next else None, local.stream)
             finally:
                 self.conclude(local, answer)
         if answer.error is not None:
@@ -78,9 +79,9 @@ class Results:
         self._desk.look(claim.pool)
 
     async def _settle(self, result: ResultIn, prefer: Pool | None, stream: WorkerStream | None) -> SettledOut:
-        address = decode_claim_token(result.token)
-        if self.frames_stored is not None:
-            await self._let_frames_pass(self.frames_stored(address.nonce))
+        address = address_of(result.token)
+        if self._turns.busy(address.nonce):
+            await self._let_frames_pass(address.nonce)
         digest = outcome_digest(result.outcome)
         outcome = result.outcome
         if self._spill.needed(address.workflow_id, [payload_of(outcome)]):
@@ -90,11 +91,10 @@ class Results:
         following = await self._next_claims(settlement, workflow, prefer, stream) if settlement.next_claims else ()
         return SettledOut(result.result_id, settlement.duplicate, following)
 
-    @staticmethod
-    async def _let_frames_pass(stored: Awaitable[None]) -> None:
+    async def _let_frames_pass(self, nonce: str) -> None:
         try:
             async with asyncio.timeout(_FRAMES_WITHIN / limits.SECOND):
-                await stored
+                await self._turns.passed(nonce)
         except TimeoutError:
             logger.warning("a result overtakes frames that coordination does not take")
 
@@ -142,6 +142,6 @@ class Results:
 
     def _local(self, token: str) -> LocalClaim | None:
         try:
-            return self._claims.get(decode_claim_token(token).nonce)
+            return self._claims.get(address_of(token).nonce)
         except Rejection:
             return None

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from perdure_server.engine.addresses import address_of
 from perdure_server.engine.aftermath import Aftermath
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.claimtable import ClaimTable, LocalClaim
@@ -17,6 +18,7 @@ from perdure_server.engine.desk import Desk
 from perdure_server.engine.dispatch import Dispatch
 from perdure_server.engine.entropy import Entropy
 from perdure_server.engine.explain import Explainer
+from perdure_server.engine.frames import ClaimTurns
 from perdure_server.engine.hub import DEFINITIONS, LISTEN_LOOP, Hub
 from perdure_server.engine.judge import Judge
 from perdure_server.engine.mailbox import Mailboxes
@@ -55,7 +57,7 @@ from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.outcomes import Released
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.start import Start
-from perdure_server.kernel.tokens import Address, decode_claim_token, decode_wake_token
+from perdure_server.kernel.tokens import Address, decode_wake_token
 from perdure_server.kernel.workflow import Signal, Workflow
 from perdure_server.ports.clock import Clock
 from perdure_server.ports.coordination import Coordination, WakeUp
@@ -70,10 +72,18 @@ class Engine:
     """Built once by main. `open` starts the loops, `drain` stops taking work in, `close` ends everything."""
 
     def __init__(
-        self, store: Store, coordination: Coordination, telemetry: Telemetry, clock: Clock, *, settings: EngineSettings, entropy: Entropy
+        self,
+        store: Store,
+        coordination: Coordination,
+        telemetry: Telemetry,
+        clock: Clock,
+        *,
+        settings: EngineSettings,
+        entropy: Entropy | None = None,
     ) -> None:
         self.clock = clock
         self.settings = settings
+        entropy = entropy or Entropy()
         parts = Parts(store, coordination, telemetry, clock, settings, entropy, Supervisor(clock))
         self.store = store
         self.coordination = coordination
@@ -81,6 +91,7 @@ class Engine:
         self.entropy = entropy
         self.supervisor = parts.supervisor
         self.claims = ClaimTable()
+        self.turns = ClaimTurns()
         self.desk = Desk(clock, entropy)
         self.catalog = Catalog(store.definitions, clock, settings.renew_interval)
         self.subscriptions = Subscriptions(self.catalog)
@@ -91,8 +102,7 @@ class Engine:
         self.judge = Judge(parts, self.mailboxes, self.claims)
         self.sweep = Sweep(parts, self.mailboxes, self.judge, self.hub)
         self.workers = Workers(self)
-        self.results = Results(parts, self.mailboxes, self.catalog, claims=self.claims, desk=self.desk, spill=self.spill)
-        self.results.frames_stored = self.workers.frames_stored
+        self.results = Results(self)
         self.complete = self.results.complete
         self.settle = self.results.settle
         self.conclude = self.results.conclude
@@ -248,7 +258,7 @@ class Engine:
 
     async def inspect(self, token: str) -> bool:
         """Raise Rejection CLAIM_LOST unless the token is current; True = asked to cancel."""
-        return await self.workers.inspect(decode_claim_token(token))
+        return await self.workers.inspect(address_of(token))
 
     def description(self) -> Mapping[str, str]:
         """Facts for GetServerInfo."""
@@ -261,8 +271,8 @@ class Engine:
             raise Rejection(Reason.DRAINING, "This server is shutting down; try another one.")
 
     def _make_turn(self, definition: Definition, workflow: Workflow) -> Turn:
-        judging = self.judge.may_judge(self.settings.session_lease)
-        return Turn(Draft(definition, workflow, self.clock.now(), judging), self.desk, self.entropy)
+        now = self.clock.now()
+        return Turn(Draft(definition, workflow, now, self.judge.judging(now)), self.desk, self.entropy)
 
     def _after(self, workflow: Workflow, definition: Definition, turns: Sequence[Turn]) -> None:
         self._aftermath.follow(workflow, definition, turns)

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
+from perdure_server.engine.addresses import address_of
 from perdure_server.engine.claimtable import ClaimTable, LocalClaim
 from perdure_server.engine.desk import Desk, Pool
 from perdure_server.engine.subscriptions import Subscriptions
@@ -26,7 +27,6 @@ from perdure_server.engine.values import (
 )
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
-from perdure_server.kernel.tokens import decode_claim_token
 from perdure_server.kernel.values import LossCause
 from perdure_server.ports.clock import Clock
 from perdure_server.ports.errors import StoreError, StoreUnavailable
@@ -222,13 +222,13 @@ class WorkerStream:
 
     def _claim(self, token: str) -> LocalClaim | None:
         try:
-            return self._services.claims.get(decode_claim_token(token).nonce)
+            return self._services.claims.get(address_of(token).nonce)
         except Rejection:
             return None
 
     def _credit_lost(self, token: str) -> None:
         try:
-            pool = self._let_go.pop(decode_claim_token(token).nonce, None)
+            pool = self._let_go.pop(address_of(token).nonce, None)
         except Rejection:
             return
         if pool is not None and not pool.closed:

@@ -49,6 +49,7 @@ class Sweep:
         self._setting = False
         self._next_timer_here = asyncio.Event()
         self._begun = parts.clock.now()
+        self._alone = False
         hub.on_server = self._heard_server
         hub.is_alone = self._is_alone
         self.found = 0
@@ -57,6 +58,8 @@ class Sweep:
         """What is due in the store: this server's share at once, the others' after 3 s."""
         await self._clock.sleep(self._settings.sweep_interval)
         self.tell_others()
+        now = self._clock.now()
+        self._alone = not self._others(now) and now - self._begun > _OTHERS_AFTER
         for _ in range(_WINDOWS):
             now = self._clock.now()
             rows = await self._workflows.due(now, _WINDOW)
@@ -132,7 +135,7 @@ class Sweep:
         workflow = self._mailboxes.known(workflow_id) or await self._workflows.load(workflow_id)
         if workflow is None:
             return False
-        if self._judge.may_judge(self._settings.session_lease):
+        if self._judge.judging(self._clock.now()):
             await self._judge.acknowledgements(workflow)
             judged = self._mailboxes.known(workflow_id)
             if judged is not None and judged.revision > workflow.revision and not _is_due(judged, self._clock.now()):
@@ -155,6 +158,8 @@ class Sweep:
 
     def _heard_server(self, server: bytes) -> None:
         self._servers[server] = self._clock.now()
+        if server != self._me:
+            self._alone = False
 
     def _others(self, now: int) -> list[bytes]:
         for server in [server for server, heard in self._servers.items() if now - heard > _OTHERS_AFTER]:
@@ -162,8 +167,8 @@ class Sweep:
         return [server for server in self._servers if server != self._me]
 
     def _is_alone(self) -> bool:
-        now = self._clock.now()
-        return not self._others(now) and now - self._begun > _OTHERS_AFTER
+        # Asked at every change, so counted once in a pass and when somebody is heard.
+        return self._alone
 
     def _is_mine(self, workflow_id: bytes, now: int) -> bool:
         others = self._others(now)

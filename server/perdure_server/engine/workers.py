@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perdure_server.engine.addresses import address_of
 from perdure_server.engine.claimtable import LocalClaim
 from perdure_server.engine.clock import happened
 from perdure_server.engine.commands import CheckpointCommand, InspectCommand
-from perdure_server.engine.frames import ClaimTurns
 from perdure_server.engine.grants import build_claim
 from perdure_server.engine.streams import WorkerStream
 from perdure_server.engine.values import CancelOut, HeartbeatIn, HeartbeatOut, HeldIn, Hello, Welcome
 from perdure_server.kernel import limits
 from perdure_server.kernel.draft import claim_lost, loss_cause
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
-from perdure_server.kernel.tokens import Address, decode_claim_token
+from perdure_server.kernel.tokens import Address
 from perdure_server.kernel.values import LossCause
 from perdure_server.kernel.workflow import Claim, StepState, Workflow
 from perdure_server.ports.coordination import Frame
@@ -39,8 +39,7 @@ class Workers:
         self._engine = engine
         self._streams: set[WorkerStream] = set()
         self._refresh = asyncio.Event()
-        self._turns = ClaimTurns()
-        self.frames_stored = self._turns.passed
+        self._turns = engine.turns
 
     def __len__(self) -> int:
         return len(self._streams)
@@ -81,7 +80,7 @@ class Workers:
 
     async def heartbeat(self, heartbeat: HeartbeatIn) -> HeartbeatOut:
         """Store what it brings. Raises Rejection CLAIM_LOST, StoreUnavailable."""
-        address = decode_claim_token(heartbeat.token)
+        address = address_of(heartbeat.token)
         async with self._turns.turn(address.nonce):
             return await self._heartbeat(heartbeat, address)
 
@@ -92,7 +91,7 @@ class Workers:
     async def renew_claim(self, held: HeldIn, lease: int) -> tuple[str, int, bool, Exception | None]:
         """Renew the session of one unary claim; the error, if any, is in the answer."""
         try:
-            address = decode_claim_token(held.token)
+            address = address_of(held.token)
             cancel, workflow = await self._look(address)
             if await self._silent(address, workflow, held):
                 raise claim_lost(LossCause.EXPIRED)
@@ -179,7 +178,7 @@ class Workers:
         tokens: dict[str, str] = {}
         for token in hello.held_tokens:
             try:
-                tokens[decode_claim_token(token).nonce] = token
+                tokens[address_of(token).nonce] = token
             except Rejection:
                 tokens[token] = token
         cancelled: list[str] = []
@@ -206,7 +205,7 @@ class Workers:
 
     async def _loss_of(self, token: str) -> LossCause:
         try:
-            await self.inspect(decode_claim_token(token))
+            await self.inspect(address_of(token))
         except Rejection as error:
             return LossCause[error.facts.get("cause", "UNKNOWN")]
         return LossCause.EXPIRED  # current, but refused, or of another session

@@ -36,7 +36,9 @@ class Payload(Struct, frozen=True, omit_defaults=True):
         """Bytes that this payload takes inside the document (a ref is charged 64)."""
         if self.ref is not None:
             return 64
-        return len(self.json) if self.json is not None else len(self.binary or b"")
+        if self.json is None:
+            return len(self.binary or b"")
+        return len(self.json) if self.json.isascii() else len(self.json.encode("utf-8", "surrogatepass"))
 
 
 class Failure(Struct, frozen=True, omit_defaults=True):

@@ -6,6 +6,7 @@ What the store writes is found by comparing two instances field by field, by ide
 
 import hashlib
 from enum import IntEnum
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -73,14 +74,14 @@ class PastRequest(Struct, frozen=True):
     input_digest: bytes
 
 
-class WorkflowKey(Struct, frozen=True):
+class WorkflowKey(Struct, frozen=True, dict=True):
     """The identity that callers choose."""
 
     namespace: str
     workflow_type: str
     business_key: str
 
-    @property
+    @cached_property
     def workflow_id(self) -> bytes:
         """The store's `_id`: first 16 bytes of SHA-256 over the length-prefixed parts."""
         digest = hashlib.sha256()

@@ -30,6 +30,7 @@ class Guard(ServerInterceptor):
         """`count(method, code)` is called once per call, with names of bounded number."""
         self._count = count
         self._in_flight = 0
+        self._entered = 0
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -37,6 +38,11 @@ class Guard(ServerInterceptor):
     def in_flight(self) -> int:
         """How many calls of our own services are being handled; health and reflection do not count."""
         return self._in_flight
+
+    @property
+    def entered(self) -> int:
+        """How many calls of our own services have come so far."""
+        return self._entered
 
     async def idle(self) -> None:
         """Return once no handler of ours is at work."""
@@ -95,6 +101,7 @@ class Guard(ServerInterceptor):
     def _enter(self, ours: bool) -> None:
         if ours:
             self._in_flight += 1
+            self._entered += 1
             self._idle.clear()
 
     def _leave(self, ours: bool) -> None:

@@ -51,12 +51,12 @@ class HealthService:
         """The state now and at each change; ends when the server leaves, since an open stream would hold up its stop."""
         last: int | None = None
         while True:
-            changed = self._changed
+            changed, left = self._changed, self._left  # both before the answer, which may take a while to be sent
             status = self._status(request.service)
             if status != last:
                 yield health_pb2.HealthCheckResponse(status=status)
                 last = status
-            if self._left:
+            if left:
                 return
             await changed.wait()
 

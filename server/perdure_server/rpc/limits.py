@@ -28,6 +28,8 @@ KEEPALIVE_TIMEOUT: Final = 10 * SECOND
 # Clients may ping this often; pings above it are ignored, never punished: "too many pings" would cut healthy workers (case C58).
 PING_INTERVAL_MIN: Final = 5 * SECOND
 
+# A server that leaves stops to listen when no call has come for this long: what is on its way then would be answered with CANCELLED.
+QUIET: Final = 250
 # After the last handler of ours has returned, its answer may still be on its way; what else is open then is cut.
 LINGER: Final = 250
 # How often readiness is looked at for those who watch the health service.

@@ -92,23 +92,28 @@ class RpcServer:
         self._health.leave()
 
     async def stop(self, grace: int) -> None:
-        """Last step: no new calls; long ones end politely, short ones are waited for, up to `grace` ms. Then what is left is cut."""
+        """Last step: long calls end politely, short ones are served until nobody calls any more, up to `grace` ms; what is left is cut.
+
+        Connections are told last: grpc answers a call that meets a stopped server with CANCELLED, which nobody tries again (case C60).
+        """
         self._health.leave()
         self._leaving.begin()
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._server.stop(grace / SECOND))
-            tasks.create_task(self._cut_the_rest(grace))
-        LOGGER.info("gRPC stopped, handlers left: %d", self.guard.in_flight)
-
-    async def _cut_the_rest(self, grace: int) -> None:
-        # `Server.stop` counts calls on the wire, not handlers, and a reflection stream that stays open would take all the grace.
         try:
             async with asyncio.timeout(grace / SECOND):
-                await self.guard.idle()
+                await self._quiet()
         except TimeoutError:
             LOGGER.warning("calls still running after the grace are cut: %d", self.guard.in_flight)
         await self._server.stop(limits.LINGER / SECOND)
+        # `Server.stop` counts calls on the wire, not handlers.
         await asyncio.wait_for(self.guard.idle(), limits.LINGER / SECOND)
+        LOGGER.info("gRPC stopped, handlers left: %d", self.guard.in_flight)
+
+    async def _quiet(self) -> None:
+        entered = -1
+        while entered != self.guard.entered:
+            await self.guard.idle()
+            entered = self.guard.entered
+            await self._engine.clock.sleep(limits.QUIET)
 
     async def _health_step(self) -> None:
         await self._engine.clock.sleep(limits.HEALTH_INTERVAL)

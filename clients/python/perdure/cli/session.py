@@ -11,7 +11,7 @@ from typing import Any, Concatenate, Final, NoReturn, ParamSpec
 
 import click
 
-from perdure import errors
+from perdure import errors, limits
 from perdure.client import Client
 from perdure.durations import parse_duration
 from perdure.errors import PerdureError
@@ -37,6 +37,7 @@ EXIT_CODES: Final[Mapping[type[PerdureError], int]] = {
     errors.ServerFault: 70,
 }
 INTERRUPTED: Final = 130
+CONNECT_TIMEOUT: Final = timedelta(seconds=limits.COMMAND_CONNECT_TIMEOUT)
 
 ADVICE: Final[Mapping[str, str]] = {
     ErrorReason.START_INPUT_MISMATCH: "the stored workflow is untouched; `perdure show` it, or use another key",
@@ -117,7 +118,7 @@ def connected(command: Callable[Concatenate[Client, P], Awaitable[int | None]]) 
         address, namespace = kwargs.pop("address", None), kwargs.pop("namespace", None)
 
         async def conduct() -> int | None:
-            async with Client(_text(address), namespace=_text(namespace)) as client:
+            async with Client(_text(address), namespace=_text(namespace), connect_timeout=CONNECT_TIMEOUT) as client:
                 return await command(client, *args, **kwargs)
 
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -14,8 +15,8 @@ from perdure.statuses import claim_lost
 from perdure.steps import Step
 from perdure.v1 import payload_pb2, worker_service_pb2, workflow_service_pb2
 from perdure.worker import results
-from perdure.worker.claims import Held
-from perdure.worker.inputs import refs_of
+from perdure.worker.claims import Held, Reply
+from perdure.worker.inputs import fetch_refs
 from perdure.worker.ledger import Ledger
 from perdure.worker.mailbox import Mailbox
 
@@ -33,16 +34,31 @@ class Activity:
         self._reason = ""
         self._ledger = ledger
         self._to_session = to_session
+        self._saves: set[asyncio.Future[None]] = set()
 
     # ---- what the context asks for, from any thread
 
     async def save(self, payload: payload_pb2.Payload) -> None:
         """Stores a checkpoint; returns when it is stored. Raises ClaimLost."""
-        await asyncio.wrap_future(self._save(payload))
+        loop = asyncio.get_running_loop()
+        stored: asyncio.Future[None] = loop.create_future()
+
+        def reply(error: PerdureError | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(_end, stored, error)
+
+        self._saves.add(stored)
+        try:
+            self._post_save(payload, reply)
+            await stored
+        finally:
+            self._saves.discard(stored)
 
     def save_blocking(self, payload: payload_pb2.Payload) -> None:
         """Stores a checkpoint; returns when it is stored. Raises ClaimLost."""
-        self._save(payload).result()
+        stored: concurrent.futures.Future[None] = concurrent.futures.Future()
+        self._post_save(payload, lambda error: stored.set_result(None) if error is None else stored.set_exception(error))
+        stored.result()
 
     def frame(self, kind: FrameKind, payload: payload_pb2.Payload) -> None:
         """Sends progress, without waiting. Raises ValueError for more than 64 KiB."""
@@ -63,15 +79,28 @@ class Activity:
 
     def cancel(self, reason: str) -> None:
         """Asks the activity to stop. Threads and processes look for themselves."""
-        if self._reason and reason != "CLAIM_LOST":
+        if self._reason:
             return
         self._reason = reason
+        self._cancel_task(reason)
+
+    def lose(self, cause: str) -> None:
+        """Stops the activity; its result does not count any more. A checkpoint on its way raises ClaimLost, and then all the rest ends."""
+        self.is_lost = True
+        self._reason = "CLAIM_LOST"
+        for stored in self._saves:
+            _end(stored, claim_lost(cause))
+        # Behind the wake-up of a save, so that it is the one to say what happened.
+        asyncio.get_running_loop().call_soon(self._cancel_task, self._reason)
+
+    def _cancel_task(self, reason: str) -> None:
         if self.task is not None and self.step.is_async:
             self.cancels += 1
             self.task.cancel(reason)
 
     def abandon(self) -> None:
         """Goes on without the activity, which does not stop."""
+        self.is_draining = True
         if self.task is not None:
             self.cancels += 1
             self.task.cancel("ABANDONED")
@@ -86,18 +115,18 @@ class Activity:
             return results.cancelled()
         return results.of_exception(asyncio.CancelledError())
 
-    def _save(self, payload: payload_pb2.Payload) -> "concurrent.futures.Future[None]":
-        stored: concurrent.futures.Future[None] = concurrent.futures.Future()
-        if self.is_lost:
+    def _post_save(self, payload: payload_pb2.Payload, reply: Reply) -> None:
+        if self.is_lost or not self._to_session.put(self._ledger.save, self.held, payload, reply):
             raise claim_lost("UNKNOWN")
 
-        def reply(error: PerdureError | None) -> None:
-            if stored.set_running_or_notify_cancel():
-                stored.set_result(None) if error is None else stored.set_exception(error)
 
-        if not self._to_session.put(self._ledger.save, self.held, payload, reply):
-            raise claim_lost("UNKNOWN")
-        return stored
+def _end(stored: "asyncio.Future[None]", error: PerdureError | None) -> None:
+    if stored.done():
+        return
+    if error is None:
+        stored.set_result(None)
+    else:
+        stored.set_exception(error)
 
 
 Invoke = Callable[[Activity], Awaitable[Any]]
@@ -107,8 +136,7 @@ async def perform(activity: Activity, calls: Calls, invoke: Invoke) -> worker_se
     """Runs the function and makes the result. None: nothing is to be reported."""
     claim = activity.held.claim
     try:
-        for payload in refs_of(claim):
-            await _fetch(claim.claim_token, payload, calls)
+        await fetch_refs(claim, lambda payload: _fetch(claim.claim_token, payload, calls))
         with tracing.activity_context(claim.traceparent, claim.tracestate):
             value = await invoke(activity)
         return None if activity.is_lost else results.of_value(value)

@@ -53,6 +53,7 @@ class Held:
         "named_in",
         "phase",
         "pool",
+        "received_at",
         "refusals",
         "result",
         "saves",
@@ -70,7 +71,8 @@ class Held:
         self.must_be_renewed = claim.begin_after_renewed
         self.named_in = 0
         self.has_slot = False
-        self.alive_at = time.monotonic()
+        self.received_at = time.monotonic()
+        self.alive_at = self.received_at
         self.cancel_reason = ""
         self.is_lost = False
         self.told_lost = False
@@ -81,6 +83,10 @@ class Held:
         self.frames: deque[claim_pb2.FrameUpload] = deque()
         self.frames_open = 0
         self.last_frame_seq = 0
+
+    def __str__(self) -> str:
+        claim = self.claim
+        return f"{claim.step} of {claim.workflow.workflow_type}/{claim.workflow.business_key}, attempt {claim.attempt}"
 
 
 class Pool:

@@ -66,8 +66,10 @@ class Connection:
         ]
         try:
             done, _ = await asyncio.wait([reader, *others], return_when=asyncio.FIRST_COMPLETED)
-            # The reader knows the status; a writer that fails first only knows that the stream is over.
-            first = reader if reader in done else next(iter(done))
+            if others[0] in done:
+                # The writer only knows that the stream is over; the reader learns why a moment later.
+                await asyncio.wait([reader], timeout=limits.STATUS_DELAY)
+            first = reader if reader.done() else next(iter(done))
             first.result()
         except aio.AioRpcError as failure:
             raise error_of_call(failure) from None

@@ -1,7 +1,9 @@
 """From a claim to what its activity gets: context, inputs, checkpoint."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
+
+from google.protobuf import json_format
 
 from perdure import payloads
 from perdure.context import ActivityLink, ClaimFacts, Context
@@ -11,7 +13,7 @@ from perdure.signature import Parameter
 from perdure.steps import Step
 from perdure.v1 import claim_pb2, payload_pb2
 from perdure.view import failure_of
-from perdure.waits import parse_wait_result, woken
+from perdure.waits import WAIT_RESULT_TYPE, parse_wait_result, woken
 
 
 def prepare(claim: claim_pb2.Claim, step: Step[..., Any], link: ActivityLink) -> tuple[Context[Any], dict[str, Any]]:
@@ -46,11 +48,28 @@ def facts_of(claim: claim_pb2.Claim) -> ClaimFacts:
     )
 
 
-def refs_of(claim: claim_pb2.Claim) -> Iterator[payload_pb2.Payload]:
-    """The values that did not fit into the claim, to be read in place."""
+Fetch = Callable[[payload_pb2.Payload], Awaitable[None]]
+"""Puts the value in the place of a ref."""
+
+
+async def fetch_refs(claim: claim_pb2.Claim, fetch: Fetch) -> None:
+    """Reads the values that did not fit into the claim, into their places; those inside the outputs of waits too."""
     carried = [wake.payload for wake in claim.wakes if wake.HasField("payload")]
     checkpoint = [claim.checkpoint] if claim.HasField("checkpoint") else []
-    return (payload for payload in (*claim.inputs.values(), *checkpoint, *carried) if payload.WhichOneof("data") == "ref")
+    for payload in (*claim.inputs.values(), *checkpoint, *carried):
+        if payload.WhichOneof("data") == "ref":
+            await fetch(payload)
+    for payload in claim.inputs.values():
+        if payload.content_type == WAIT_RESULT_TYPE and '"ref"' in payload.json:
+            await _fetch_inside(payload, fetch)
+
+
+async def _fetch_inside(payload: payload_pb2.Payload, fetch: Fetch) -> None:
+    result = parse_wait_result(payload)
+    for wake in result.wakes:
+        if wake.payload.WhichOneof("data") == "ref":
+            await fetch(wake.payload)
+    payload.json = json_format.MessageToJson(result)
 
 
 def _input(claim: claim_pb2.Claim, parameter: Parameter) -> Any:

@@ -62,6 +62,7 @@ class Ledger:
         self.pools = {plan.name: Pool(plan) for plan in plans}
         self.outgoing = Outgoing(self.claims, self.pools)
         self.draining = False
+        self._acknowledging = False
         self._services = services
         self._runner = runner
         self._to_runner = to_runner
@@ -87,14 +88,24 @@ class Ledger:
             else:
                 self._give_back(held)
         if unacknowledged:
-            self._services.later(limits.ACKNOWLEDGE_DELAY, self.acknowledge)
+            self._acknowledge_later()
         self._services.wake()
 
     def acknowledge(self) -> None:
-        """Claims that still run and were not named yet are acknowledged by a renew."""
-        if any(not held.acknowledged for held in self.claims.current()):
+        """Claims that still run and were not named yet are acknowledged by a renew, however many, once."""
+        self._acknowledging = False
+        waiting = [held.received_at for held in self.claims.current() if not held.acknowledged]
+        # The younger ones are named too, but do not ask for it: most of them will have a result before their time comes.
+        if waiting and time.monotonic() - min(waiting) >= limits.ACKNOWLEDGE_DELAY / 2:
             self.outgoing.renew_wanted = True
             self._services.wake()
+        elif waiting:
+            self._acknowledge_later()
+
+    def _acknowledge_later(self) -> None:
+        if not self._acknowledging:
+            self._acknowledging = True
+            self._services.later(limits.ACKNOWLEDGE_DELAY, self.acknowledge)
 
     def cancel(self, token: str, reason: str) -> None:
         """An activity should stop."""
@@ -153,19 +164,19 @@ class Ledger:
         if error is None:
             self.claims.remove(held)
         elif isinstance(error, ClaimLost):
-            _log.info("the result of %s came too late: %s", _name(held), error.cause)
+            _log.info("the result of %s came too late: %s", held, error.cause)
             self._drop(held, error.cause)
         elif isinstance(error, Unavailable | Overloaded | ServerFault) and held.refusals < _REFUSALS_MAX:
             held.refusals += isinstance(error, ServerFault)
             pause = error.retry_after.total_seconds() if error.retry_after is not None else limits.RETRY_MAX_INTERVAL / 4
             self._services.later(pause, lambda: self._send_result(held))
         elif held.refusals or (isinstance(error, NotAllowed) and error.reason == ErrorReason.CLAIM_ALREADY_SETTLED):
-            _log.error("the result of %s is not taken, and is dropped: %s", _name(held), error)
+            _log.error("the result of %s is not taken, and is dropped: %s", held, error)
             self._drop(held, "UNKNOWN")
         else:
-            _log.error("the result of %s is not taken; the attempt fails instead: %s", _name(held), error)
+            _log.error("the result of %s is not taken; the attempt fails instead: %s", held, error)
             held.refusals = 1
-            held.result = _addressed(results.refused(error), held)
+            held.result = results.addressed(results.refused(error), held)
             self._send_result(held)
         self._services.wake()
 
@@ -213,7 +224,7 @@ class Ledger:
             self.claims.remove(held)
             self._services.wake()
             return
-        held.result = _addressed(result, held)
+        held.result = results.addressed(result, held)
         self._send_result(held)
 
     def save(self, held: Held, checkpoint: payload_pb2.Payload, reply: Reply) -> None:
@@ -266,7 +277,7 @@ class Ledger:
             return False
         contract = held.pool.contracts.get(claim.step)
         if contract is None or (contract and contract != claim.step_contract):
-            _log.error("a claim of %s has contract %s, but this worker was built for %s", _name(held), claim.step_contract, contract)
+            _log.error("a claim of %s has contract %s, but this worker was built for %s", held, claim.step_contract, contract)
             return False
         return True
 
@@ -296,7 +307,7 @@ class Ledger:
     def _settle_unbegun(self, held: Held, result: worker_service_pb2.Result) -> None:
         held.phase = Phase.SETTLING
         self._free_slot(held)
-        held.result = _addressed(result, held)
+        held.result = results.addressed(result, held)
         self._send_result(held)
 
     def _send_result(self, held: Held) -> None:
@@ -328,17 +339,3 @@ class Ledger:
         pool.running -= 1
         if pool.waiting and pool.has_room:
             self._place(pool.waiting.popleft())
-
-
-def _addressed(result: worker_service_pb2.Result, held: Held) -> worker_service_pb2.Result:
-    result.claim_token = held.token
-    result.last_frame_seq = held.last_frame_seq
-    if result.HasField("waiting") and result.waiting.HasField("checkpoint"):
-        held.checkpoint_no += 1
-        result.waiting.checkpoint_no = held.checkpoint_no
-    return result
-
-
-def _name(held: Held) -> str:
-    claim = held.claim
-    return f"{claim.step} of {claim.workflow.workflow_type}/{claim.workflow.business_key}, attempt {claim.attempt}"

@@ -30,7 +30,13 @@ class Mailbox:
     def _run(self) -> None:
         # Before the calls are taken: what is put from now on schedules another run, so that nothing is left lying.
         self._scheduled = False
-        while self._calls:
-            call, arguments = self._calls.popleft()
-            call(*arguments)
-        self._after()
+        try:
+            while self._calls:
+                call, arguments = self._calls.popleft()
+                call(*arguments)
+        finally:
+            if self._calls and not self._scheduled:
+                # One call was faulty; its error goes to the loop, the others still run.
+                self._scheduled = True
+                self._loop.call_soon(self._run)
+            self._after()

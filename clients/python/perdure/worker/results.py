@@ -8,6 +8,7 @@ from perdure.errors import PerdureError
 from perdure.failure import Failure, cut, failure_type
 from perdure.v1 import payload_pb2, worker_service_pb2
 from perdure.waits import KEEP, Wait
+from perdure.worker.claims import Held
 
 REFUSED = "perdure.result_refused"
 """Failure type of an attempt whose result the server did not take, such as one that is too large."""
@@ -54,6 +55,16 @@ def cancelled() -> worker_service_pb2.Result:
 def refused(error: PerdureError) -> worker_service_pb2.Result:
     """Instead of a result that the server did not take: the attempt failed, with the server's words."""
     return of_exception(Failure(REFUSED, str(error)))
+
+
+def addressed(result: worker_service_pb2.Result, held: Held) -> worker_service_pb2.Result:
+    """The result of this very claim, its checkpoint behind those that were saved before."""
+    result.claim_token = held.token
+    result.last_frame_seq = held.last_frame_seq
+    if result.HasField("waiting") and result.waiting.HasField("checkpoint"):
+        held.checkpoint_no += 1
+        result.waiting.checkpoint_no = held.checkpoint_no
+    return result
 
 
 def failure_message(error: BaseException) -> payload_pb2.Failure:

@@ -63,8 +63,7 @@ class ActivityRunner:
         if activity is not None:
             claim = activity.held.claim
             _log.warning("the claim of %s, %s is lost (%s): it is stopped", claim.step, claim.workflow.business_key, cause)
-            activity.is_lost = True
-            activity.cancel("CLAIM_LOST")
+            activity.lose(cause)
 
     async def wait_idle(self) -> None:
         """Until no activity runs."""
@@ -73,8 +72,9 @@ class ActivityRunner:
     def release_all(self) -> None:
         """Stops all activities; those that stop for it give their claims back."""
         for activity in self._activities.values():
-            activity.is_draining = True
-            activity.cancel("DRAINING")
+            if not activity.cancel_reason():
+                activity.is_draining = True
+                activity.cancel("DRAINING")
 
     def abandon_all(self) -> None:
         """Gives the claims of activities that do not stop back, and goes on without them."""

@@ -44,6 +44,7 @@ class Session:
         self._lease_timer: asyncio.TimerHandle | None = None
         self._current: Connection | None = None
         self._finishing = False
+        self._say_again_at = 0.0
         self.connected: concurrent.futures.Future[None] = concurrent.futures.Future()
         """Done at the first welcome, or with the error that makes it impossible."""
         self.last_error: PerdureError | None = None
@@ -182,7 +183,7 @@ class Session:
         self._finished = asyncio.Event()
         self.mailbox = Mailbox(self._loop, self.wake)
         self.ledger = Ledger(self._plan.pools, self, runner, to_runner)
-        self._large = LargeCalls(Calls(self._config, limits.CALL_TIMEOUT, self._credentials), self.ledger)
+        self._large = LargeCalls(Calls(self._config, limits.CALL_TIMEOUT, limits.CALL_TIMEOUT, self._credentials), self.ledger)
         running.set()
         try:
             await self._keep_connected()
@@ -265,6 +266,7 @@ class Session:
         self._session_id, self._session_secret = welcome.session_id, welcome.session_secret
         self._lease = welcome.lease_duration.ToTimedelta().total_seconds()
         self._current = connection
+        self._say_again_at = 0.0
         self.ledger.outgoing.begin_stream()
         self.ledger.accept(welcome.pools)
         if not resumed:
@@ -294,7 +296,9 @@ class Session:
             raise error  # no later try can help a worker that has never been let in
         if isinstance(error, NotAllowed) and error.reason == ErrorReason.SESSION_LOST:
             self._session_is_lost()
-        _log.warning("cannot open a stream to %s: %s", self._config.address, error)
+        if time.monotonic() >= self._say_again_at:
+            self._say_again_at = time.monotonic() + limits.FAILURE_LOG_INTERVAL
+            _log.warning("cannot open a stream to %s; trying on: %s", self._config.address, error)
 
     def _fail(self, error: BaseException) -> None:
         for future in (self.connected, self.ended):
