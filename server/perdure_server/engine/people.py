@@ -7,6 +7,7 @@ from msgspec import Struct
 from perdure_server.engine.commands import require_ref
 from perdure_server.engine.hub import Hub
 from perdure_server.engine.mailbox import Mailboxes
+from perdure_server.engine.parts import Parts
 from perdure_server.engine.queries import Queries
 from perdure_server.engine.spill import Spill
 from perdure_server.engine.turn import Turn
@@ -19,8 +20,6 @@ from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.reopening import reopened
 from perdure_server.kernel.resolving import Resolution, resolve
 from perdure_server.kernel.workflow import Paused, Workflow
-from perdure_server.ports.clock import Clock
-from perdure_server.ports.store import Workflows
 
 
 class Done(Struct, frozen=True):
@@ -75,13 +74,13 @@ class VerbCommand:
 class People:
     """All methods raise Rejection, FieldViolation and StoreUnavailable; a `request_id` that is remembered makes a repeat of a call one."""
 
-    def __init__(self, mailboxes: Mailboxes, queries: Queries, workflows: Workflows, *, spill: Spill, hub: Hub, clock: Clock) -> None:
+    def __init__(self, parts: Parts, mailboxes: Mailboxes, queries: Queries, *, spill: Spill, hub: Hub) -> None:
+        self._workflows = parts.store.workflows
+        self._clock = parts.clock
         self._mailboxes = mailboxes
         self._queries = queries
-        self._workflows = workflows
         self._spill = spill
         self._hub = hub
-        self._clock = clock
 
     async def pause(self, ref: Ref, paused: Paused, conditions: Conditions) -> Done:
         """No grants until somebody resumes."""

@@ -107,7 +107,7 @@ class Engine:
         self.settle = self.results.settle
         self.conclude = self.results.conclude
         self.queries = Queries(store, self.catalog, self.hub)
-        self.people = People(self.mailboxes, self.queries, store.workflows, spill=self.spill, hub=self.hub, clock=clock)
+        self.people = People(parts, self.mailboxes, self.queries, spill=self.spill, hub=self.hub)
         self.explain = Explainer(parts, self.queries).explain
         self.get = self.queries.get
         self.wait_for_result = self.queries.wait_for_result
