@@ -1,5 +1,7 @@
 """Registration names every fault of hooks and branches at once."""
 
+from typing import Any
+
 import pytest
 
 from perdure_server.kernel.definition import Branch, Definition, Hook, Hooks, StepDefinition
@@ -9,7 +11,7 @@ from perdure_server.kernel.values import Condition
 from tests.kernel.harness import KEY, RENEWAL, activity, on_signal, plan, waiting
 
 
-def faults(*steps: StepDefinition, **fields: object) -> dict[str, str]:
+def faults(*steps: StepDefinition, **fields: Any) -> dict[str, str]:
     """The violations of a definition by field path."""
     with pytest.raises(FieldViolation) as caught:
         validate(Definition(KEY.namespace, KEY.workflow_type, steps, **fields), RENEWAL)

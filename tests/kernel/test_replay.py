@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import Branch, Exhaustion, Hook, Hooks
+from perdure_server.kernel.definition import Branch, Exhaustion, Hook, Hooks, StepDefinition
 from perdure_server.kernel.outcomes import Completed
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.values import RetryPolicy
@@ -17,7 +17,7 @@ S = StepState
 ONCE = RetryPolicy(max_attempts=1)
 
 
-def failed(*after: object, **fields: object) -> Run:
+def failed(*after: StepDefinition, **fields: object) -> Run:
     """`a` is done, `b` has failed."""
     run = Run(plan("a", activity("b: a", retry=ONCE), "c: b", *after, **fields))
     run.run_through("a")
@@ -130,7 +130,7 @@ def test_every_end_can_be_replayed_and_old_tokens_stay_lost(ending: str) -> None
     run = Run(plan(activity("a", retry=ONCE), waiting("w", on_signal("go")), "b: a w"))
     token = run.grant("a")
     ENDINGS[ending](run)
-    assert run.is_() is W[ending]
+    assert run.is_().name == ending
     run.replay()
     assert run.states() == {"a": "READY", "w": "WAITING", "b": "BLOCKED"}
     refused(Reason.CLAIM_ALREADY_SETTLED if ending != "TERMINATED" else Reason.CLAIM_LOST, lambda: run.complete("a", "late", token))
@@ -222,7 +222,12 @@ def test_c39_nothing_late_opens_an_ended_workflow() -> None:
     run = failed()
     token = run.step("b").settled[-1].nonce
     before = run.workflow
-    for late in (lambda: run.complete("b", 1, token), lambda: run.checkpoint("b", 9, 1, token), lambda: run.signal("go")):
+    lates: list[Callable[[], object]] = [
+        lambda: run.complete("b", 1, token),
+        lambda: run.checkpoint("b", 9, 1, token),
+        lambda: run.signal("go"),
+    ]
+    for late in lates:
         with pytest.raises(Rejection):
             late()
     run.pass_time(limits.DURATION)

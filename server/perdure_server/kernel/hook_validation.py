@@ -63,13 +63,17 @@ def check_branches(definition: Definition, names: set[str], report: Report) -> N
                 report(f"{field}.name", f"must have 1 to {limits.ID_LENGTH} characters")
             if not branch.steps:
                 report(f"{field}.steps", f"branch {branch.name!r} has no target")
+            unknown = [name for name in branch.steps if name not in names]
             _check_targets(f"{field}.steps", step.name, [name for name in branch.steps if name in names], definition, report)
-            for name in branch.steps:
-                if name not in names:
-                    report(f"{field}.steps", f"names no step: {name!r}")
-        for condition in step.wait.any_of if step.wait is not None else ():
-            for name in sorted(set(condition.choose) - set(known)):
-                report(f"{where}.wait", f"condition {condition.name!r} chooses an unknown branch: {name!r}")
+            for name in unknown:
+                report(f"{field}.steps", f"names no step: {name!r}")
+        _check_choices(f"{where}.wait", step, set(known), report)
+
+
+def _check_choices(field: str, step: StepDefinition, known: set[str], report: Report) -> None:
+    for condition in step.wait.any_of if step.wait is not None else ():
+        for name in sorted(set(condition.choose) - known):
+            report(field, f"condition {condition.name!r} chooses an unknown branch: {name!r}")
 
 
 def _check_targets(field: str, chooser: str, targets: list[str], definition: Definition, report: Report) -> None:
