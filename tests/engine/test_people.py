@@ -205,6 +205,27 @@ async def test_a_deleted_workflow_is_gone_for_watchers_of_every_server(world: Wo
     assert (await world.start(here)).created
 
 
+async def test_a_watcher_of_the_deleting_server_hears_it_at_once_without_redis(world: World) -> None:
+    server = await world.server()
+    await world.define(server, "a")
+    await world.worker(server)
+    await world.start(server)
+    await world.settle()
+    world.coordination.deaf = True
+
+    async def watch() -> None:
+        async for _ in server.watch(world.ref(), "", False, True):
+            pass
+
+    watching = world.spawn(watch())
+    await world.settle()
+    await server.people.delete(world.ref(), NOW)
+    await world.settle()
+    error = watching.exception()
+    assert isinstance(error, Rejection)
+    assert error.reason is Reason.WORKFLOW_NOT_FOUND
+
+
 async def test_an_open_workflow_is_not_deleted(world: World) -> None:
     server = await world.server()
     await world.define(server, "a")
