@@ -92,11 +92,11 @@ async def on_perdure(story: Narrator, settings: config.Settings, documents: list
 
 def the_queries(story: Narrator, settings: config.Settings, documents: list[Document], outcome: Outcome, index: Path) -> list[str]:
     """Last: whether what was indexed is found; a fault for each query that does not find its document."""
-    story.chapter("Five queries, each with the document that must be among the first three")
     own: dict[int, str] = {}
     if settings.directory is not None:
         own = {document.number: cleaning.clean(cleaning.read(document), document.kind, document.name).text for document in documents}
     asked = queries.queries_for(documents, own)
+    story.chapter(f"{len(asked)} queries, each with the document that must be among the first {queries.FIRST}")
     return report.tell_answers(story, queries.ask(Index(index), vectoriser.load(Path(outcome.model)), asked))
 
 

@@ -76,7 +76,7 @@ def wait_begun(log: Reader, wave: Wave, documents: int = 1) -> None:
         log.news()
 
 
-def begun_again(log: Reader, cut: Record, step: str) -> Record:
+def begun_after(log: Reader, cut: Record, step: str) -> Record:
     """Waits until `step` of the document that was cut begins after it, and returns that begin.
 
     Raises:
@@ -89,7 +89,7 @@ def begun_again(log: Reader, cut: Record, step: str) -> Record:
             if record.event == "begin" and (record.document, record.step) == (cut.document, step) and record.time > cut.time:
                 return record
         threading.Event().wait(POLL_SECONDS)
-    raise MissedError(f"{step}(doc {cut.document}) did not begin again within {AIM_SECONDS:.0f} s")
+    raise MissedError(f"{step}(doc {cut.document}) did not begin within {AIM_SECONDS:.0f} s")
 
 
 def strike(process: Process, begun: Record, log: Reader) -> None:

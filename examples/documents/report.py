@@ -60,7 +60,8 @@ def tell_perdure(story: Narrator, outcome: PerdureOutcome) -> list[str]:
         f"  workflows lost {len(outcome.stored.unfinished)}: the store has {counted.submitted - len(outcome.stored.unfinished)} COMPLETED"
     )
     story.line(f"  doubled        {counted.entries_doubled} entries in the index, {counted.publications_doubled} publications")
-    story.line(f"  steps run      {counted.steps_ended}, in {counted.steps_begun} attempts: {len(counted.again)} beyond one")
+    steps = len({(record.document, record.step) for record in outcome.records if record.event == "end"})
+    story.line(f"  steps run      {steps}, in {counted.steps_begun} attempts: {len(counted.again)} beyond one")
     for again in counted.again:
         story.line(f"                 {describe(again.record)}: {cause(again, outcome) or 'nobody knows why'}")
     story.line(f"  stored, again  {len(stored_again)} steps begun again after their result was answered OK")
@@ -68,7 +69,8 @@ def tell_perdure(story: Narrator, outcome: PerdureOutcome) -> list[str]:
         waited = len(ended_without_server(outcome))
         story.line(f"  no server      {waited} steps came to their end while there was none; their results were kept and answered later")
     story.line(f"  one key        started {STARTS} times at once: {outcome.started.runs} workflow")
-    story.line(f"  late Complete  {outcome.late.text}; stored is {outcome.late.stored}")
+    story.line(f"  late Complete  {outcome.late.text}")
+    story.line(f"                 what is stored is still {outcome.late.stored}")
     story.line(f"  Watch          cut and resumed: {watched.missing} missing, {watched.repeated} repeated of {watched.changes}")
     story.line(f"  store          {outcome.store}")
     return faults_of(outcome)

@@ -1,4 +1,4 @@
-"""The command line as a process of its own, with pipes or in a real pseudo-terminal, against a whole server."""
+"""The command line against a whole server: on a thread, as a process with pipes, and in a real pseudo-terminal."""
 
 import asyncio
 import os
@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from perdure import Client
+from perdure.cli.commands import cli
 from perdure_server.config import Config
 from perdure_server.main import Parts, serve
 from perdure_server.store.memory import MemoryStore
@@ -47,8 +49,22 @@ async def client(address: str) -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-def perdure(address: str, tmp_path: Path) -> Command:
-    """Runs `perdure ARGUMENTS` with pipes: `await perdure("list", stdin="...")`."""
+def perdure(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs `perdure ARGUMENTS` on a thread of this process, as a new process costs seconds on a busy machine."""
+    monkeypatch.chdir(tmp_path)
+
+    async def run(*arguments: str, stdin: str = "", settings: dict[str, str] | None = None) -> Finished:
+        variables = {"PERDURE_ADDRESS": address, **(settings or {})}
+        async with asyncio.timeout(WITHIN):
+            result = await asyncio.to_thread(CliRunner().invoke, cli, arguments, input=stdin, env=variables)
+        return Finished(result.exit_code, result.stdout, result.stderr)
+
+    return run
+
+
+@pytest.fixture
+def perdure_process(address: str, tmp_path: Path) -> Command:
+    """Runs `perdure ARGUMENTS` as a process of its own, with pipes."""
 
     async def run(*arguments: str, stdin: str = "", settings: dict[str, str] | None = None) -> Finished:
         process = await asyncio.create_subprocess_exec(

@@ -41,7 +41,7 @@ def note() -> Definition:
     return definition
 
 
-async def test_the_life_of_a_workflow(perdure: Command, client: Client) -> None:
+async def test_the_life_of_a_workflow(perdure: Command, perdure_process: Command, client: Client) -> None:
     async with client.worker(note()):
         started = await perdure("start", "note", "n-1", "--input", '{"big": 9007199254740993}', "--label", "tenant=acme")
         assert (started.code, started.out) == (0, "note/n-1 started (round 1)\n")
@@ -49,7 +49,7 @@ async def test_the_life_of_a_workflow(perdure: Command, client: Client) -> None:
         assert json.loads(again.out)["created"] is False
         sent = await perdure("signal", "note", "n-1", "choose", "--payload", "7", "--id", "s-1")
         assert (sent.code, sent.out.startswith("stored")) == (0, True)
-        result = await perdure("result", "note", "n-1")
+        result = await perdure_process("result", "note", "n-1")
         assert (result.code, json.loads(result.out)) == (0, {"big": 9007199254740993, "choice": 7})
         as_json = await perdure("result", "note", "n-1", "--json")
         assert json.loads(as_json.out)["state"] == "COMPLETED"
@@ -63,11 +63,11 @@ async def test_the_life_of_a_workflow(perdure: Command, client: Client) -> None:
         assert json.loads(shown.out)["state"] == "STATE_COMPLETED"
 
 
-async def test_watch_without_a_terminal_is_a_line_per_event(perdure: Command, client: Client) -> None:
+async def test_watch_without_a_terminal_is_a_line_per_event(perdure_process: Command, perdure: Command, client: Client) -> None:
     async with client.worker(note()):
         run = await client.start("note", key="n", input={"a": 1})
         async with asyncio.TaskGroup() as group:
-            watching = group.create_task(_text(perdure("watch", "note", "n")))
+            watching = group.create_task(_text(perdure_process("watch", "note", "n")))
             group.create_task(_choose(run))
         lines = watching.result().splitlines()
     assert lines[-1] == "COMPLETED"
@@ -180,8 +180,8 @@ async def test_errors_say_what_to_do(perdure: Command, arguments: list[str], cod
     assert "Traceback" not in finished.err
 
 
-async def test_without_a_server_the_exit_code_is_3_and_says_how_to_start_one(perdure: Command) -> None:
-    finished = await perdure("list", "--address", "127.0.0.1:9")
+async def test_without_a_server_the_exit_code_is_3_and_says_how_to_start_one(perdure_process: Command, perdure: Command) -> None:
+    finished = await perdure_process("list", "--address", "127.0.0.1:9")
     assert finished.code == 3
     assert "perdure dev" in finished.err
     as_json = await perdure("list", "--address", "127.0.0.1:9", "--json")
@@ -203,11 +203,11 @@ async def test_namespaces_are_apart(perdure: Command, client: Client) -> None:
     assert (await perdure("show", "note", "n", settings={"PERDURE_NAMESPACE": "other"})).code == 5
 
 
-async def test_help_names_every_command_and_the_environment(perdure: Command) -> None:
+async def test_help_names_every_command_and_the_environment(perdure: Command, perdure_process: Command) -> None:
     finished = await perdure("--help")
     for name in ("start", "signal", "watch", "result", "show", "list", "cancel", "definitions", "dev", "serve", "PERDURE_ADDRESS"):
         assert name in finished.out
-    assert (await perdure("--version")).out.startswith("perdure, version ")
+    assert (await perdure_process("--version")).out.startswith("perdure, version ")
 
 
 async def test_a_pipe_that_closes_early_is_no_error(perdure: Command, client: Client, address: str) -> None:

@@ -159,10 +159,7 @@ async def _quiet(storm: Storm, names: list[str]) -> None:
     for _ in range(400):
         for worker in storm.workers:
             worker.script = lambda claim: Completed(payload(f"{claim.plan.name}-{claim.claim_no}"))
-            for claim in list(worker.held.values()):
-                if not worker.is_sent(claim):
-                    cancelled = any(cancel.token == claim.token for cancel in worker.cancels)
-                    worker.send(claim, Cancelled() if cancelled else Completed(payload(f"{claim.plan.name}-{claim.claim_no}")))
+            _settle_all(worker)
             if worker.gone is not None or worker.ended or worker.stream.closed:
                 worker.gone = None
                 await _surely(storm, storm._reconnect(worker, storm.servers[0]))
@@ -171,6 +168,13 @@ async def _quiet(storm: Storm, names: list[str]) -> None:
         if all(state in ENDED for state in states):
             break
     await storm.world.advance(40_000)
+
+
+def _settle_all(worker: Worker) -> None:
+    for claim in list(worker.held.values()):
+        if not worker.is_sent(claim):
+            cancelled = any(cancel.token == claim.token for cancel in worker.cancels)
+            worker.send(claim, Cancelled() if cancelled else Completed(payload(f"{claim.plan.name}-{claim.claim_no}")))
 
 
 async def _agree(storm: Storm, names: list[str]) -> None:

@@ -104,7 +104,7 @@ class OldWay:
             self._kill(next(worker for worker in workers if worker.pid == cut.pid), cut)
         with _HandingIn(self._port, second):
             self._kill(backend, kills.in_the_middle(self._log, second, "clean"))
-        again = kills.begun_again(self._log, cut, "read")
+        again = kills.begun_after(self._log, cut, "read")
         self._story.event(f"{kills.describe(again)}: the reaper put it back, and it begins at the top")
         with _HandingIn(self._port, third):
             kills.wait_begun(self._log, third)

@@ -64,11 +64,11 @@ class Cluster:
     async def start(self) -> None:
         """Starts server and workers; returns when the workers are connected. Raises ProcessError."""
         self._story.event(f"server is {self.server.start()}, on {self.address}")
-        await self.until(self.server, SERVES)
+        await self.until_up(self.server)
         for worker in self.workers:
             self._story.event(f"{worker.name} is {worker.start()}")
         for worker in self.workers:
-            await self.until(worker, CONNECTED)
+            await self.until_up(worker)
         self._story.line(
             f"Session lease {LEASE_SECONDS:.0f} s (default {DEFAULT_LEASE_SECONDS:.0f} s): a worker that is silent for longer is dead."
         )
@@ -78,10 +78,10 @@ class Cluster:
         await asyncio.gather(*(asyncio.to_thread(worker.stop) for worker in self.workers))
         await asyncio.to_thread(self.server.stop)
 
-    async def until(self, process: Process, text: str) -> None:
-        """Waits until the process has printed `text`. Raises ProcessError."""
+    async def until_up(self, process: Process) -> None:
+        """Waits until the server serves, or the worker is connected. Raises ProcessError."""
         deadline = time.monotonic() + AIM_SECONDS
-        while not process.has_printed(text):
+        while not process.has_printed(SERVES if process is self.server else CONNECTED):
             process.check()
             if time.monotonic() > deadline:
                 raise ProcessError(f"{process.name} did not come up; the end of {process.log}:\n{process.last_lines()}")
@@ -112,12 +112,12 @@ class Cluster:
             return
         async with redis.asyncio.Redis.from_url(self.services.redis.url, decode_responses=True) as connection:
             deadline = time.monotonic() + AIM_SECONDS
-            while not (keys := await connection.keys()):
+            while not (held := await _held(connection)):
                 if time.monotonic() > deadline:
-                    raise MissedError("Redis had no keys to flush")
+                    raise MissedError("Redis had nothing to flush")
                 await asyncio.sleep(POLL_SECONDS)
             await connection.flushall()
-        self._story.event(f"FLUSHALL of Redis, with {_kinds_of([str(key) for key in keys])} in it")
+        self._story.event(f"FLUSHALL of Redis, with {', '.join(f'{count} {kind}' for kind, count in sorted(held.items()))} in it")
 
 
 @contextlib.asynccontextmanager
@@ -144,10 +144,11 @@ async def running_cluster(story: Narrator, settings: Settings, directory: Path) 
             await cluster.stop()
 
 
-def _kinds_of(keys: list[str]) -> str:
-    """`3 keys (2 ready, 1 timers)`: a key's kind is the word behind the last colon, or within the braces of a shard."""
-    kinds: dict[str, int] = {}
-    for key in keys:
-        kind = "timers" if "{timers" in key else key.rpartition(":")[2]
-        kinds[kind] = kinds.get(kind, 0) + 1
-    return f"{len(keys)} keys ({', '.join(f'{count} {kind}' for kind, count in sorted(kinds.items()))})"
+async def _held(connection: redis.asyncio.Redis) -> dict[str, int]:
+    """How many timers and how many ready steps Redis holds; what else there is, by keys."""
+    held: dict[str, int] = {}
+    for key in map(str, await connection.keys()):
+        is_sorted_set = await connection.type(key) == "zset"
+        kind = "timers" if "{timers" in key else "ready steps" if key.endswith(":ready") else "other keys"
+        held[kind] = held.get(kind, 0) + (await connection.zcard(key) if is_sorted_set else 1)
+    return held

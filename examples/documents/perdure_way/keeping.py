@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from examples.documents.config import LOOK_SECONDS, PUBLISH_WAIT_SECONDS
+from examples.documents.config import LOOK_SECONDS
 from examples.documents.corpus import Document
 from examples.documents.narration import Narrator
 from examples.documents.perdure_way.cluster import Cluster
@@ -20,14 +20,19 @@ MINE = "mine"
 
 
 async def keep_running(story: Narrator, cluster: Cluster, documents: Sequence[Document], model: str) -> None:
-    """Prints what can be tried, and starts again what is killed, until it is cancelled."""
+    """Prints what can be tried, and starts again what is killed, until Ctrl-C, which is no failure."""
     story.chapter("Kept running (KEEP=1); Ctrl-C ends it")
     for line in lines_to_try(cluster.address, documents, model):
         story.line(f"    {line}")
     story.invite(cluster.pids)
-    while True:
-        await cluster.restart_what_is_dead()
-        await asyncio.sleep(LOOK_SECONDS)
+    task = asyncio.current_task()
+    try:
+        while True:
+            await cluster.restart_what_is_dead()
+            await asyncio.sleep(LOOK_SECONDS)
+    except asyncio.CancelledError:
+        if task is not None:
+            task.uncancel()
 
 
 def lines_to_try(address: str, documents: Sequence[Document], model: str) -> list[str]:
@@ -41,8 +46,7 @@ def lines_to_try(address: str, documents: Sequence[Document], model: str) -> lis
         f"export PERDURE_ADDRESS={address}",
         f"{perdure} list {DOCUMENT} --limit 5",
         f"{perdure} show {DOCUMENT} {largest.key}",
-        f"{perdure} start {DOCUMENT} {MINE} --input {job}",
-        f"{perdure} signal {DOCUMENT} {MINE} {PUBLISH}    # within {PUBLISH_WAIT_SECONDS:.0f} s, or it is published without",
+        f"{perdure} start {DOCUMENT} {MINE} --input {job} && {perdure} signal {DOCUMENT} {MINE} {PUBLISH}",
         f"{perdure} watch {DOCUMENT} {MINE}",
         f"{perdure} result {DOCUMENT} {MINE}",
     ]

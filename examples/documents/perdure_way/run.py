@@ -17,7 +17,7 @@ from examples.documents.index import Index
 from examples.documents.journal import Reader, Record
 from examples.documents.kills import Wave
 from examples.documents.narration import Narrator
-from examples.documents.perdure_way.cluster import SERVES, Cluster
+from examples.documents.perdure_way.cluster import Cluster
 from examples.documents.perdure_way.patience import insist
 from examples.documents.perdure_way.plan import CORPUS, DOCUMENT, PUBLISH, Job
 from examples.documents.perdure_way.promises import STARTS, Late, Started, Watched, late_complete, start_many_times, watch_and_cut
@@ -70,6 +70,7 @@ class PerdureWay:
             else:
                 started, watched = await self._under_kills(kills.waves(documents), model)
             await self._until_all_published(len(documents))
+            self._story.event("everything is published")
         stored = await what_is_stored(self._cluster.address, documents)
         self._log.news()
         store = self._cluster.services.store
@@ -92,14 +93,14 @@ class PerdureWay:
         async with _beside(self._hand_in(first, model)):
             cut = await asyncio.to_thread(kills.in_the_middle, self._log, first, "summarise", AGE_SECONDS)
             await self._kill(next(worker for worker in self._cluster.workers if worker.pid == cut.pid), cut)
-        again = await asyncio.to_thread(kills.begun_again, self._log, cut, "summarise")
-        self._story.event(f"{kills.describe(again)}; {self._run_again(cut)}")
+        again = await asyncio.to_thread(kills.begun_after, self._log, cut, "summarise")
+        charged = "" if again.attempt > cut.attempt else " (the first was not charged: its worker had not yet said that it had it)"
+        self._story.event(f"{kills.describe(again)}{charged}; {self._run_again(cut, 'read', 'clean')}")
         async with _beside(self._hand_in(second, model)):
-            middle = await asyncio.to_thread(kills.in_the_middle, self._log, second, "clean")
-            await self._kill(self._cluster.server, middle)
-        await self._cluster.until(self._cluster.server, SERVES)
-        self._outages[-1] = (self._outages[-1][0], time.time())
-        self._story.event("server is back")
+            cut = await asyncio.to_thread(kills.in_the_middle, self._log, second, "clean")
+            await self._kill(self._cluster.server, cut)
+            following = await asyncio.to_thread(kills.begun_after, self._log, cut, "summarise")
+            self._story.event(f"{kills.describe(following)}; {self._run_again(cut, 'clean')}")
         job = Job(third.documents[0], model)
         started = await start_many_times(self._client, job)
         self._story.event(f"one key started {STARTS} times at once: {started.runs} workflow")
@@ -132,21 +133,22 @@ class PerdureWay:
 
     async def _kill(self, process: Process, begun: Record) -> None:
         killed = process.pid
-        if process is self._cluster.server:
-            self._outages.append((time.time(), time.time()))
+        gone_at = time.time()
         kills.strike(process, begun, self._log)
         self._story.event(f"kill -9 {process.name} {killed} in the middle of {kills.describe(begun)}")
         await self._cluster.restart(process)
+        # Nothing else is killed before it is back: one failure at a time is what is shown.
+        await self._cluster.until_up(process)
+        if process is self._cluster.server:
+            self._outages.append((gone_at, time.time()))
+            self._story.event(f"server is back, {time.time() - gone_at:.1f} s after it was killed")
 
-    def _run_again(self, cut: Record) -> str:
-        """Which of the steps before the one that was cut were run again, in words."""
-        later = {
-            record.step
-            for record in self._log.records
-            if record.event == "begin" and record.time > cut.time and record.document == cut.document
-        }
-        again = [step for step in ("read", "clean") if step in later]
-        return f"{', '.join(again)} RUN AGAIN" if again else "read, clean not run again"
+    def _run_again(self, cut: Record, *steps: str) -> str:
+        """Which of the steps of the document that was cut were begun again since, in words."""
+        later = [record for record in self._log.records if record.event == "begin" and record.time > cut.time]
+        begun = {record.step for record in later if record.document == cut.document}
+        again = [step for step in steps if step in begun]
+        return f"{', '.join(again)} RUN AGAIN" if again else f"{', '.join(steps)} not run again"
 
     async def _until_all_published(self, documents: int) -> None:
         deadline = time.monotonic() + LONGEST_SECONDS

@@ -36,7 +36,11 @@ def cause(again: Again, outcome: Outcome) -> str:
     """Why a step had to be begun again: its worker was killed, or it had failed, which the retry policy answers. Empty: nobody knows."""
     before = again.before
     if before.pid in outcome.killed:
-        told = " before it had said that it had the claim, which is not charged" if again.record.attempt == before.attempt else ""
+        told = ""
+        if again.result is not None:
+            told = " between its end and the answer; its key kept the effect from being doubled"
+        elif again.record.attempt == before.attempt:
+            told = " before it had said that it had the claim, which is not charged"
         return f"its worker {before.pid} was killed{told}"
     failures = [record.outcome for record in outcome.records if record.event == "failed" and record.execution == before.execution]
     return f"it had failed with {failures[0]}" if failures else ""

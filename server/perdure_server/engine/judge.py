@@ -15,6 +15,7 @@ from perdure_server.ports.errors import CorruptDocument, StoreError
 from perdure_server.ports.store import Session
 
 _SESSIONS = 100
+_WINDOWS = 20  # in a row, before this loop rests
 _CLAIMS = 500
 _BURY_ROUNDS = 20
 _CLAIMS_OF_SESSION = 20_000
@@ -86,16 +87,9 @@ class Judge:
     async def expiry_step(self) -> None:
         """Mark sessions whose lease is over as dead, then take their claims away, then forget them."""
         await self._clock.sleep(self._settings.sweep_interval)
-        try:
-            found = await self._sessions.expired(self._clock.now() - limits.EXPIRY_MARGIN, _SESSIONS + self._skipped)
-        except StoreError:
-            self.reached_since = None
-            self._judging = False
-            raise
-        self._reached()
-        judged = [session for session in found if not session.alive or self.may_judge(session.lease)]
-        self._skipped = min(len(found) - len(judged), _CLAIMS_OF_SESSION)
-        _raise_first(await asyncio.gather(*(self._expire(session) for session in judged), return_exceptions=True))
+        for _ in range(_WINDOWS):
+            if not await self._expire_some():
+                return
 
     async def bury(self, session: Session) -> None:
         """Take away all claims of a dead session. Raises StoreUnavailable; done again by the next pass until none is left."""
@@ -147,6 +141,21 @@ class Judge:
             await self.verdict("lost", address)
         elif 0 < claim.connection_no < session.connection_no and await self._sessions.refuse(session.session_id, claim.nonce):
             await self.verdict("undelivered", address)
+
+    async def _expire_some(self) -> bool:
+        """One window, oldest first; whether there may be more. Each poll has a session of its own, so there are many under load."""
+        window = _SESSIONS + self._skipped
+        try:
+            found = await self._sessions.expired(self._clock.now() - limits.EXPIRY_MARGIN, window)
+        except StoreError:
+            self.reached_since = None
+            self._judging = False
+            raise
+        self._reached()
+        judged = [session for session in found if not session.alive or self.may_judge(session.lease)]
+        self._skipped = min(len(found) - len(judged), _CLAIMS_OF_SESSION)
+        _raise_first(await asyncio.gather(*(self._expire(session) for session in judged), return_exceptions=True))
+        return len(found) == window and bool(judged)
 
     async def _expire(self, session: Session) -> None:
         dead: Session | None = session

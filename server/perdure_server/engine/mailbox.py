@@ -129,33 +129,34 @@ class Mailboxes:
                 del self._boxes[workflow_id]
 
     async def _answer(self, workflow_id: bytes, box: _Box, batch: list[Pending[Any]]) -> None:
-        box.give_up = self._clock.now() + GIVE_UP_AFTER
-        pause = _PAUSE_FIRST
-        left = batch
         try:
-            while left:
-                try:
-                    await self._round(workflow_id, box, left)
-                    return
-                except StoreUnavailable:
-                    box.workflow = None
-                    left = [pending for pending in left if not pending.answered]
-                    if self._clock.now() >= box.give_up:
-                        raise
-                    await self._clock.sleep(pause)
-                    pause = min(2 * pause, _PAUSE_CAP)
+            await self._try_until_stored(workflow_id, box, batch)
         except asyncio.CancelledError:
-            fail(left, stopped())
+            fail(batch, stopped())
             raise
         except Exception as error:
             if not isinstance(error, StoreUnavailable | FieldViolation | Rejection):
                 logger.exception("a mailbox round failed")
             box.workflow = None
-            fail(left, error)
+            fail(batch, error)
         finally:
             if box.doubt is not None:
                 undo(box.doubt.writers)
                 box.doubt = None
+
+    async def _try_until_stored(self, workflow_id: bytes, box: _Box, batch: list[Pending[Any]]) -> None:
+        box.give_up = self._clock.now() + GIVE_UP_AFTER
+        pause = _PAUSE_FIRST
+        while left := [pending for pending in batch if not pending.answered]:
+            try:
+                await self._round(workflow_id, box, left)
+                return
+            except StoreUnavailable:
+                box.workflow = None
+                if self._clock.now() >= box.give_up:
+                    raise
+                await self._clock.sleep(pause)
+                pause = min(2 * pause, _PAUSE_CAP)
 
     async def _round(self, workflow_id: bytes, box: _Box, batch: list[Pending[Any]]) -> None:
         """One read if needed, one application, one write; every command of the batch is answered."""

@@ -9,7 +9,7 @@ from perdure_server.engine.addresses import address_of
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.commands import require_ref
 from perdure_server.engine.grants import fetch, inline
-from perdure_server.engine.hub import Hub
+from perdure_server.engine.hub import Hub, Interest
 from perdure_server.engine.values import Ref, View
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
@@ -49,18 +49,20 @@ class Queries:
             self._hub.saw(workflow)
             async with asyncio.timeout(min(within, limits.RESULT_WAIT_MAX) / 1000):
                 while not workflow.is_ended:
-                    await interest.news.wait()
-                    changed, here = interest.take()
-                    if here is not None:  # stored by this server, so known to last
-                        require_ref(here, ref)
-                        workflow = here
-                    elif changed:
-                        workflow = await self.load(ref.key.workflow_id, ref)
+                    workflow = await self._newer(workflow, ref, interest)
         except TimeoutError:
             workflow = await self.load(ref.key.workflow_id, ref)
         finally:
             self._hub.leave(ref.key.workflow_id, interest)
         return await self.resolve(await self.view(workflow))
+
+    async def _newer(self, workflow: Workflow, ref: Ref, interest: Interest) -> Workflow:
+        await interest.news.wait()
+        changed, here = interest.take()
+        if here is not None:  # stored by this server, so known to last
+            require_ref(here, ref)
+            return here
+        return await self.load(ref.key.workflow_id, ref) if changed else workflow
 
     async def find(self, query: WorkflowQuery, limit: int, after: PageKey | None) -> WorkflowRows:
         """One page of a list."""
