@@ -1,13 +1,23 @@
 """What is true of every instance, and of every change of one, whatever happened: from design/2-kernel.md, not from the rules' code."""
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.definition import Definition, Exhaustion, HookKind
 from perdure_server.kernel.seal import queue_id
 from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import CLAIMED, ENDED, STEP_ENDS, Step, StepState, Workflow, WorkflowState
 
 S, W = StepState, WorkflowState
 STOPPING = frozenset({W.CANCELLING, W.FAILING})
+
+
+TURNS = {
+    HookKind.ON_SUCCESS: W.RUNNING,
+    HookKind.FAILURE_FINALIZER: W.FAILING,
+    HookKind.COMPENSATION: W.FAILING,
+    HookKind.CANCEL_FINALIZER: W.CANCELLING,
+    HookKind.PREPARE_REPLAY: W.PREPARING_REPLAY,
+}
+LIVE = frozenset({S.READY, S.RUNNING, S.BACKOFF, S.WAITING, S.HELD})
 
 
 def check_change(definition: Definition, old: Workflow | None, new: Workflow) -> None:
@@ -17,29 +27,47 @@ def check_change(definition: Definition, old: Workflow | None, new: Workflow) ->
         assert (new.revision, new.round) == (1, 1)
         assert new.fence == new.start_time
         return
-    assert old.state not in ENDED, "a closed workflow never changes"
+    is_replay = new.replays == old.replays + 1
     assert new.revision == old.revision + 1
     assert new.update_time >= old.update_time
-    for field in ("key", "run_id", "round", "fence", "input", "input_digest", "fingerprint", "trace", "start_time", "step_count"):
+    for field in ("key", "run_id", "round", "input", "input_digest", "fingerprint", "trace", "start_time", "step_count", "archived"):
         assert getattr(new, field) == getattr(old, field), field
+    if is_replay:
+        assert old.state in ENDED
+        assert new.fence > old.fence
+        assert new.fence >= new.update_time
+    else:
+        assert (new.replays, new.fence) == (old.replays, old.fence)
+        changed = [field for field in Workflow.__struct_fields__ if getattr(new, field) is not getattr(old, field)]
+        bookkeeping = {"revision", "update_time", "duties", "inert", "wake_time"}
+        assert old.state not in ENDED or set(changed) <= bookkeeping, "a closed workflow changes by a replay or a duty only"
+    reopens = is_replay or (old.state is W.PREPARING_REPLAY and new.state in {W.RUNNING, *ENDED})
     assert new.event_seq >= old.event_seq
-    assert new.remaining <= old.remaining
+    assert reopens or new.remaining <= old.remaining
     assert not (old.steps.keys() - new.steps.keys())
     for name, before in old.steps.items():
-        _check_step_change(name, before, new.steps[name])
+        _check_step_change(name, before, new.steps[name], may_begin_anew=reopens or name in definition.hook_steps)
 
 
-def _check_step_change(name: str, before: Step, after: Step) -> None:
-    if before.state in STEP_ENDS:
-        assert after is before, f"{name} had ended and changed"
+def _check_step_change(name: str, before: Step, after: Step, *, may_begin_anew: bool) -> None:
+    if before.state in STEP_ENDS and after is not before:
+        assert may_begin_anew or after.state is S.COMPENSATED, f"{name} had ended and changed"
+    if before.state is S.COMPLETED and after.state in {S.COMPLETED, S.COMPENSATED} and after.generation == before.generation:
+        assert (after.output, after.end_seq) == (before.output, before.end_seq), f"{name}: the output of a completed step changed"
+    is_new = after.total_attempts > before.total_attempts or (before.state in STEP_ENDS and after.state not in STEP_ENDS)
     assert before.claim_no <= after.claim_no <= before.claim_no + 1, name
-    assert after.lost_claims >= before.lost_claims, name
+    assert after.total_attempts + after.attempt <= after.claim_no, name
+    assert is_new or after.lost_claims >= before.lost_claims, name
     assert after.waits >= before.waits, name
+    assert after.generation >= before.generation, name
     if before.state in CLAIMED and after.state in CLAIMED and after.claim_no == before.claim_no:
         assert before.claim is not None
         assert after.claim is not None
         assert after.claim.nonce == before.claim.nonce, f"{name}: the token changed without a grant"
-    if (after.checkpoint_claim_no, after.checkpoint_no) != (before.checkpoint_claim_no, before.checkpoint_no):
+    if after.generation == before.generation and (after.checkpoint_claim_no, after.checkpoint_no) != (
+        before.checkpoint_claim_no,
+        before.checkpoint_no,
+    ):
         assert (after.checkpoint_claim_no, after.checkpoint_no) > (before.checkpoint_claim_no, before.checkpoint_no), name
 
 
@@ -48,16 +76,18 @@ def check_instance(definition: Definition, workflow: Workflow) -> None:
     _check_bounds(workflow)
     for name, step in workflow.steps.items():
         _check_step(definition, workflow, name, step)
-    open_steps = [plan.name for plan in definition.steps if state_of(workflow, plan.name) not in STEP_ENDS]
+    open_steps = [name for name in definition.ordinary if state_of(workflow, name) not in STEP_ENDS]
     assert workflow.remaining == len(open_steps)
     nonces = [step.claim.nonce for step in workflow.steps.values() if step.claim is not None]
     assert len(set(nonces)) == len(nonces), "one token for two steps"
     assert workflow.inline_bytes == _inline_bytes(workflow), "payload bytes are counted wrongly"
-    _check_blocked(definition, workflow)
+    assert workflow.paused is None or workflow.state is W.RUNNING
+    _check_order(definition, workflow)
+    _check_hooks(definition, workflow)
     if workflow.state in ENDED:
         _check_ended(definition, workflow)
     else:
-        assert has_waker(workflow), f"nobody will ever look at this {workflow.state.name} workflow again"
+        assert has_waker(definition, workflow), f"nobody will ever look at this {workflow.state.name} workflow again"
         _check_derived(definition, workflow)
 
 
@@ -95,64 +125,109 @@ def _check_step(definition: Definition, workflow: Workflow, name: str, step: Ste
         assert step.due is not None, where
     elif step.state is S.WAITING:
         assert step.due == min((found.due for found in step.wait if found.due is not None), default=None), where
+    elif step.state is S.READY and plan.queue_timeout is not None and not definition.is_required(name):
+        assert step.due is not None, where
     else:
         assert step.due is None, where
+    if plan.step_timeout is None or definition.is_required(name) or step.state in {S.BLOCKED, S.HELD, *STEP_ENDS}:
+        assert (step.step_deadline, step.step_left) == (None, None), where
     assert 0 <= step.attempt <= step.claim_no, where
-    assert plan.retry.max_attempts is None or step.attempt <= plan.retry.max_attempts, where
-    assert step.lost_claims <= definition.max_lost_claims, where
+    if not definition.is_required(name):
+        assert plan.retry.max_attempts is None or step.attempt <= plan.retry.max_attempts, where
+        assert step.lost_claims <= definition.max_lost_claims, where
     assert step.idle_returns < limits.UNDELIVERED_AS_LOST, where
     assert len(step.settled) <= limits.SETTLED_TOKENS, where
     assert len(step.errors) <= limits.ATTEMPT_ERRORS, where
     assert step.checkpoint is None or step.state is not S.COMPLETED, where
-    assert step.output is None or step.state is S.COMPLETED, where
+    assert step.output is None or step.state in {S.COMPLETED, S.COMPENSATED}, where
+    assert set(step.chosen) <= {branch.name for branch in plan.branches}, where
     assert step.since <= workflow.update_time, where
-    if step.state is S.FAILED:
+    if step.state in {S.FAILED, S.HELD}:
         assert step.failure is not None, where
 
 
-def _check_blocked(definition: Definition, workflow: Workflow) -> None:
-    for plan in definition.steps:
-        state = state_of(workflow, plan.name)
-        satisfied = all(state_of(workflow, needed) is S.COMPLETED for needed in plan.depends_on)
+def _check_order(definition: Definition, workflow: Workflow) -> None:
+    for name in definition.ordinary:
+        plan, state = definition.by_name[name], state_of(workflow, name)
+        needed = [state_of(workflow, other) for other in plan.depends_on]
+        satisfied = all(other in STEP_ENDS for other in needed)
         if state is S.BLOCKED:
-            assert not satisfied, f"{plan.name} stays BLOCKED though all it depends on is complete"
-        elif state is not S.CANCELLED:
-            assert satisfied, f"{plan.name} is {state.name} before what it depends on"
+            assert workflow.state is W.RUNNING, f"{name} is BLOCKED in a {workflow.state.name} workflow"
+            assert not satisfied, f"{name} stays BLOCKED though all it depends on has ended"
+        elif state in LIVE or (state is S.COMPLETED and not workflow.replays):
+            assert satisfied, f"{name} is {state.name} before what it depends on"
+            assert not needed or set(needed) != {S.SKIPPED}, f"{name} is {state.name} though all it depends on is SKIPPED"
+
+
+def _check_hooks(definition: Definition, workflow: Workflow) -> None:
+    under_way = [name for name in definition.hook_steps if state_of(workflow, name) not in {S.BLOCKED, *STEP_ENDS}]
+    assert len(under_way) <= 1, "one hook at a time"
+    for name in under_way:
+        kind, step = definition.hook_steps[name][0], workflow.steps[name]
+        assert bool(step.compensates) == (kind is HookKind.COMPENSATION), name
+        if step.state is S.CANCELLING:
+            assert kind in {HookKind.ON_SUCCESS, HookKind.PREPARE_REPLAY}, "nothing stops a finalizer"
+            continue
+        assert workflow.state is TURNS[kind], f"{name} runs in a {workflow.state.name} workflow"
+        assert workflow.remaining == 0, f"{name} runs while steps do"
+        if step.compensates:
+            assert definition.by_name[step.compensates].compensate_with == name
+            assert workflow.steps[step.compensates].state is not S.COMPENSATED
 
 
 def _check_ended(definition: Definition, workflow: Workflow) -> None:
     assert workflow.remaining == 0
-    assert (workflow.wake_time, workflow.ready, workflow.sessions) == (None, (), ())
-    assert (workflow.deadline, workflow.grace_deadline) == (None, None)
-    assert workflow.end_time == workflow.update_time
+    duties = min((duty.due for duty in workflow.duties), default=None)
+    assert (workflow.wake_time, workflow.ready, workflow.sessions) == (None if workflow.inert else duties, (), ())
+    assert (workflow.deadline, workflow.grace_deadline, workflow.paused) == (None, None, None)
+    assert workflow.end_time is not None
     assert workflow.expire_time == workflow.end_time + workflow.retention
-    states = [state_of(workflow, plan.name) for plan in definition.steps]
+    assert all(state_of(workflow, name) in {S.BLOCKED, *STEP_ENDS} for name in definition.hook_steps)
+    hooks = definition.hooks
+    ends = {W.COMPLETED: hooks.on_success, W.FAILED: hooks.failure_finalizer, W.CANCELLED: hooks.cancel_finalizer}
+    hook = ends.get(workflow.state)
+    assert hook is None or hook.step in workflow.passed_hooks, f"{workflow.state.name} is stored before its hook has ended"
     if workflow.state is W.COMPLETED:
-        assert set(states) == {S.COMPLETED}
-    if workflow.state is W.CANCELLED:
-        assert S.FAILED not in states
+        for name in definition.ordinary:
+            state = state_of(workflow, name)
+            goes_on = definition.by_name[name].on_exhausted in {Exhaustion.SKIP_DEPENDANTS, Exhaustion.CONTINUE}
+            assert state in {S.COMPLETED, S.SKIPPED} or (state is S.FAILED and goes_on), name
     if workflow.state is W.FAILED:
         assert workflow.failure is not None
-    else:
+        left = [name for name, step in workflow.steps.items() if definition.by_name[name].compensate_with and step.started is not None]
+        assert all(workflow.steps[name].state is S.COMPENSATED or name in workflow.passed_hooks for name in left), "not undone"
+    elif workflow.state is not W.TERMINATED:
         assert (workflow.failure, workflow.failed_step) == (None, "")
 
 
-def has_waker(workflow: Workflow) -> bool:
-    """The table "who wakes what": somebody will look at it, or somebody is asked for."""
+def has_waker(definition: Definition, workflow: Workflow) -> bool:
+    """The table "who wakes what": somebody will look at it, or somebody is asked for. Each by a field."""
+    if workflow.paused is not None or workflow.inert:
+        return True  # a person; the activation, a duty of the round after it
     states = {step.state for step in workflow.steps.values()}
     if workflow.state in STOPPING:
-        return S.CANCELLING in states and workflow.grace_deadline is not None
-    return bool(states & {S.READY, S.RUNNING, S.BACKOFF, S.WAITING})
+        hooks = {state_of(workflow, name) for name in definition.hook_steps}
+        return bool(hooks & (LIVE - {S.HELD})) or (S.CANCELLING in states and workflow.grace_deadline is not None)
+    if workflow.state is W.PREPARING_REPLAY:
+        return bool({state_of(workflow, name) for name in definition.hook_steps} & (LIVE - {S.HELD}))
+    return bool(states & LIVE)
 
 
-def next_due(workflow: Workflow) -> int | None:
-    """The first time at which something must happen by itself."""
-    times: list[int | None] = [workflow.deadline if workflow.state is W.RUNNING else workflow.grace_deadline]
+def next_due(workflow: Workflow, delivered: bool = False) -> int | None:
+    """The first time at which something must happen by itself. `delivered` leaves out the judging of acknowledgements."""
+    times: list[int | None] = [duty.due for duty in workflow.duties]
+    if workflow.inert:
+        return None
+    is_paused = workflow.paused is not None
+    if not is_paused:
+        times.append(workflow.deadline if workflow.state is W.RUNNING else workflow.grace_deadline)
     for step in workflow.steps.values():
-        times.append(step.due)
+        if not is_paused:
+            times.append(step.due)
+            times.append(step.step_deadline if step.state is not S.CANCELLING else None)
         if step.claim is not None:
             times.append(step.claim.deadline)
-            times.append(None if step.claim.acknowledged else step.claim.granted + limits.ACKNOWLEDGE_WITHIN)
+            times.append(None if step.claim.acknowledged or delivered else step.claim.granted + limits.ACKNOWLEDGE_WITHIN)
     return min((time for time in times if time is not None), default=None)
 
 
@@ -162,14 +237,11 @@ def _check_derived(definition: Definition, workflow: Workflow) -> None:
         assert workflow.wake_time is not None, "something falls due and the sweep does not know"
         assert workflow.wake_time <= due, "the sweep comes too late"
     ready = {queue_id(definition, workflow, name) for name, step in workflow.steps.items() if step.state is S.READY}
-    assert workflow.ready == tuple(sorted(ready))
+    is_still = workflow.paused is not None or workflow.inert
+    assert workflow.ready == (() if is_still else tuple(sorted(ready)))
     sessions = {step.claim.session_id for step in workflow.steps.values() if step.claim is not None}
     assert workflow.sessions == tuple(sorted(sessions))
     assert (workflow.end_time, workflow.expire_time) == (None, None)
     if workflow.state in STOPPING:
-        assert not states_of(workflow) & {S.READY, S.RUNNING, S.BACKOFF, S.WAITING}, "new or unasked work in a stopping workflow"
-
-
-def states_of(workflow: Workflow) -> set[StepState]:
-    """The states of all stored steps."""
-    return {step.state for step in workflow.steps.values()}
+        ordinary = {state_of(workflow, name) for name in definition.ordinary}
+        assert not ordinary & LIVE, "new or unasked work in a stopping workflow"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perdure_server.kernel.contracts import fingerprint, step_contract, with_contracts
-from perdure_server.kernel.definition import Definition, StepDefinition
+from perdure_server.kernel.definition import Branch, Definition, Hook, Hooks, StepDefinition
 from perdure_server.kernel.values import Condition, RetryPolicy
 from tests.kernel.harness import activity, after, at, on_signal, plan, waiting
 
@@ -126,3 +126,37 @@ def test_the_encoding_is_unambiguous(parts: list[tuple[str, str]]) -> None:
     variants = [steps, *(tuple(chosen) for size in range(1, len(steps)) for chosen in combinations(steps, size))]
     prints = {fingerprint(Definition("default", "t", chosen)) for chosen in variants}
     assert len(prints) == len(variants)
+
+
+def test_fingerprints_of_plans_without_hooks_and_branches_are_those_of_the_first_release() -> None:
+    """Stored instances and workers hold these: whoever must change this test breaks every running workflow."""
+    definition = plan("a", "b: a", waiting("w: b", on_signal("go", 2), after(5)), version="1", output_step="b")
+    assert definition.fingerprint == "6ead202630133b4d1bdf710a19e66f87d60448379663bce439fc1ca3adf8c87b"
+    assert definition.by_name["a"].contract == "55d49122c634be2f850dec61230570bc"
+
+
+def branching(choose: tuple[str, ...] = ("left",), undo: str = "", left: str = "b", **hooks: Hook) -> str:
+    """The fingerprint of a plan with a choice, a compensation and hooks."""
+    branches = (Branch("right", ("c",)), Branch("left", (left,)))
+    wait = waiting("w", Condition("go", signal="go", choose=choose), branches=branches)
+    extra = [activity(name, needs=()) for name in sorted({*([undo] if undo else []), *(hook.step for hook in hooks.values())})]
+    return plan(wait, activity("b: w", compensate_with=undo), "c: w", *extra, hooks=Hooks(**hooks)).fingerprint
+
+
+def test_hooks_branches_compensations_and_choices_are_structure() -> None:
+    found = [
+        branching(),
+        branching(choose=("right",)),
+        branching(choose=()),
+        branching(left="c"),
+        branching(undo="h"),
+        branching(on_success=Hook("h")),
+        branching(failure_finalizer=Hook("h")),
+        branching(cancel_finalizer=Hook("h")),
+        branching(prepare_replay=Hook("h")),
+    ]
+    assert len(set(found)) == len(found)
+
+
+def test_whether_a_hook_is_required_is_policy() -> None:
+    assert branching(on_success=Hook("h")) == branching(on_success=Hook("h", required=False))

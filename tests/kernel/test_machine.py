@@ -7,85 +7,18 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec.structs import replace
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import Definition, StepDefinition
-from perdure_server.kernel.outcomes import Cancelled, Completed, Failed, Outcome, Released, Waiting
+from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.outcomes import Completed, Failed, Outcome, Released
 from perdure_server.kernel.rejection import Reason, Rejection
-from perdure_server.kernel.values import Condition, Failure, Payload, RetryPolicy, Wait
+from perdure_server.kernel.resolving import PassedOver, Resolution, Retried
+from perdure_server.kernel.values import Failure
 from perdure_server.kernel.workflow import CLAIMED, Settled, StepState
-from tests.kernel.harness import T0, Run, activity, payload, plan, refused, signal, waiting
+from tests.kernel.harness import Run, payload, refused, signal
 from tests.kernel.invariants import next_due
-
-SIGNALS = ("go", "stop", "vote")
-WORKERS = ("worker-1", "worker-2")
-DURATIONS = (0, 1, 50, 1_000, 5_000, 60_000, limits.DAY, limits.DURATION)
-
-
-@st.composite
-def conditions(draw: st.DrawFn) -> tuple[Condition, ...]:
-    """One to three conditions of any kind."""
-    kinds = draw(st.lists(st.sampled_from(["signal", "after", "at"]), min_size=1, max_size=3))
-    found = []
-    for number, kind in enumerate(kinds):
-        if kind == "signal":
-            found.append(Condition(f"c{number}", signal=draw(st.sampled_from(SIGNALS)), count=draw(st.integers(0, 3))))
-        elif kind == "after":
-            found.append(Condition(f"c{number}", after=draw(st.sampled_from(DURATIONS))))
-        else:
-            found.append(Condition(f"c{number}", at=T0 + draw(st.integers(-10_000, 100_000))))
-    return tuple(found)
-
-
-@st.composite
-def steps(draw: st.DrawFn, number: int) -> StepDefinition:
-    """The step of that number, after any of those before it."""
-    before = draw(st.lists(st.sampled_from([f"s{index}" for index in range(number)]), unique=True, max_size=3)) if number else []
-    text = f"s{number}: {' '.join(before)}"
-    if draw(st.integers(0, 3)) == 0:
-        return waiting(text, *draw(conditions()))
-    retry = RetryPolicy(
-        max_attempts=draw(st.sampled_from([None, None, 1, 2, 3, 9])),
-        initial_interval=draw(st.sampled_from([1, 1_000])),
-        jitter=draw(st.sampled_from([0.0, 0.2, 1.0])),
-    )
-    return activity(text, retry=retry, attempt_timeout=draw(st.sampled_from([1, 20_000, 600_000, 600_000])))
-
-
-@st.composite
-def definitions(draw: st.DrawFn) -> Definition:
-    """Any valid plan of up to six steps."""
-    size = draw(st.integers(1, 6))
-    return plan(
-        *[draw(steps(number)) for number in range(size)],
-        workflow_timeout=draw(st.sampled_from([None] * 6 + [1, 30_000, limits.DAY])),
-        cancel_grace=draw(st.sampled_from([0, 1, 5_000])),
-        max_lost_claims=draw(st.sampled_from([1, 3, 5, 5])),
-        output_step=draw(st.sampled_from(["", "s0"])),
-    )
-
-
-DICE = st.sampled_from([0.0, 0.5, 0.999])
-VALUES = st.none() | st.integers(0, 3)
-STARTS = st.sampled_from([None, None, None, T0 - 1, T0 + 1, T0 + 10_000])
-RIDING = st.lists(st.sampled_from(SIGNALS), max_size=3)
-SELDOM = st.sampled_from([False] * 5 + [True])
-OUTCOMES = st.one_of(
-    st.builds(Completed, VALUES.map(lambda value: None if value is None else payload(value))),
-    st.builds(
-        Failed,
-        st.builds(
-            Failure,
-            st.just("boom"),
-            details=VALUES.map(payload),
-            non_retryable=SELDOM,
-            retry_after=st.sampled_from([None, None, 0, 7, 10**18]),
-        ),
-    ),
-    st.builds(Waiting, st.builds(Wait, conditions()), keep_checkpoint=st.booleans()),
-    st.builds(Released, st.none() | st.just(Payload(json="1"))),
-    st.just(Cancelled()),
-)
+from tests.kernel.plans import DICE, OUTCOMES, REQUESTS, RIDING, SIGNALS, STARTS, VALUES, WORKERS, definitions
 
 
 class Workflows(RuleBasedStateMachine):
@@ -110,7 +43,9 @@ class Workflows(RuleBasedStateMachine):
     # --------------------------------------------------------------------------------------------------------------- choosing
 
     def in_state(self, *states: StepState) -> list[str]:
-        """The steps in one of these states."""
+        """The steps in one of these states; nothing is READY for a grant in a pause."""
+        if self.run_.workflow.paused is not None and states == (StepState.READY,):
+            return []
         return [name for name, step in self.run_.workflow.steps.items() if step.state in states]
 
     def choose(self, data: st.DataObject, *states: StepState) -> str:
@@ -131,8 +66,14 @@ class Workflows(RuleBasedStateMachine):
     def settle(self, name: str, outcome: Outcome, dice: float) -> None:
         """Report on a step's claim, and remember what, for a repeat."""
         nonce = self.run_.claim(name).nonce
+        if isinstance(outcome, Completed):
+            outcome = replace(outcome, choose=self.branches_of(name)[: int(dice * 3)])
         assert self.run_.report(name, outcome, nonce, dice=dice) is True
         self.reports.append((name, nonce, outcome))
+
+    def branches_of(self, name: str) -> tuple[str, ...]:
+        """The branches that a step may choose."""
+        return tuple(branch.name for branch in self.run_.definition.by_name[name].branches)
 
     # ------------------------------------------------------------------------------------------------------------------- claims
 
@@ -148,7 +89,7 @@ class Workflows(RuleBasedStateMachine):
     def grant_anything(self, number: int) -> None:
         """A grant of whatever step."""
         name = f"s{number}"
-        if self.run_.state(name) is StepState.READY:
+        if self.run_.state(name) is StepState.READY and self.run_.workflow.paused is None:
             return
         self.try_(lambda: self.run_.grant(name), Reason.STEP_STATE_INVALID)
 
@@ -274,6 +215,49 @@ class Workflows(RuleBasedStateMachine):
         """Someone asks to cancel."""
         self.try_(lambda: self.run_.cancel("because", request_id), Reason.WORKFLOW_CLOSED, Reason.WORKFLOW_FAILING)
 
+    # ------------------------------------------------------------------------------------------------------------------- people
+
+    @precondition(lambda self: self.commands > 5)
+    @rule(request_id=REQUESTS)
+    def pause(self, request_id: str) -> None:
+        """Someone pauses it."""
+        self.try_(lambda: self.run_.pause(request_id), Reason.WORKFLOW_CLOSED, Reason.WORKFLOW_STATE_INVALID)
+
+    @rule(request_id=REQUESTS)
+    def resume(self, request_id: str) -> None:
+        """Someone resumes it."""
+        self.try_(lambda: self.run_.resume(request_id), Reason.WORKFLOW_CLOSED, Reason.WORKFLOW_NOT_PAUSED)
+
+    @precondition(lambda self: self.commands > 15)
+    @rule(request_id=REQUESTS)
+    def terminate(self, request_id: str) -> None:
+        """Someone ends it."""
+        if self.try_(lambda: self.run_.terminate("enough", request_id), Reason.WORKFLOW_CLOSED):
+            assert not self.in_state(*CLAIMED)
+
+    @precondition(lambda self: self.run_.workflow.is_ended)
+    @rule(data=st.data(), request_id=REQUESTS)
+    def replay(self, data: st.DataObject, request_id: str) -> None:
+        """Someone opens it again, perhaps with completed steps."""
+        done = [name for name in self.run_.definition.ordinary if self.run_.state(name) is StepState.COMPLETED]
+        named = data.draw(st.sets(st.sampled_from(done), max_size=2)) if done else set()
+        self.try_(lambda: self.run_.replay(*sorted(named), request_id=request_id), Reason.WORKFLOW_STATE_INVALID)
+
+    @rule(data=st.data(), request_id=REQUESTS, kind=st.sampled_from(["complete", "fail", "retry", "clear", "pass"]))
+    def resolve(self, data: st.DataObject, request_id: str, kind: str) -> None:
+        """Someone settles a step."""
+        name = data.draw(st.sampled_from([step.name for step in self.run_.definition.steps]))
+        resolutions: dict[str, Resolution] = {
+            "complete": Completed(payload(1), self.branches_of(name)[:1]),
+            "fail": Failed(Failure("by.hand")),
+            "retry": Retried(),
+            "clear": Retried(clear_checkpoint=True),
+            "pass": PassedOver(),
+        }
+        self.try_(lambda: self.run_.resolve(name, resolutions[kind], request_id), Reason.STEP_STATE_INVALID)
+
+    # --------------------------------------------------------------------------------------------------------------------- time
+
     @rule(duration=st.sampled_from([1, 49, 50, 999, 5_000, 60_000, limits.DAY]), dice=DICE)
     def pass_time(self, duration: int, dice: float) -> None:
         """Time passes, and the sweep looks."""
@@ -293,10 +277,8 @@ class Workflows(RuleBasedStateMachine):
 
     def nothing_is_due(self) -> None:
         """What time does by itself is done (whether a claim was delivered is for the engine to judge)."""
-        workflow = self.run_.workflow
-        times = [workflow.deadline, workflow.grace_deadline, *(step.due for step in workflow.steps.values())]
-        times += [step.claim.deadline for step in workflow.steps.values() if step.claim is not None]
-        assert all(time is None or time > self.run_.now for time in times)
+        due = next_due(self.run_.workflow, delivered=True)
+        assert due is None or due > self.run_.now
 
     @rule(duration=st.integers(1, 5_000))
     def clock_of_another_server(self, duration: int) -> None:
@@ -322,7 +304,8 @@ class Workflows(RuleBasedStateMachine):
         """The ids of the signals that a step now holds or gave out."""
         step = self.run_.step(name)
         if self.run_.definition.by_name[name].wait is not None and step.output is not None and step.output.json is not None:
-            return [wake["signalId"] for wake in json.loads(step.output.json)["wakes"] if "signalId" in wake]
+            result = json.loads(step.output.json)  # a number if a person completed it
+            return [wake["signalId"] for wake in result["wakes"] if "signalId" in wake] if isinstance(result, dict) else []
         return [wake.signal_id for wake in step.wakes if wake.signal_id]
 
     @invariant()

@@ -144,19 +144,6 @@ def test_reject_refuses_all_but_its_own_request() -> None:
     assert meet(COMPLETED, again("r2", on_open=OnOpen.REJECT)) is False
 
 
-def test_another_round_is_refused_by_name_until_its_rules_exist() -> None:
-    wishes = [
-        (RUNNING, again("r2", on_open=OnOpen.SUPERSEDE)),
-        (COMPLETED, again("r2", on_closed=OnClosed.NEW_ROUND)),
-        (CANCELLED, again("r2", on_closed=OnClosed.NEW_ROUND)),
-        (CANCELLED, again("r2", on_closed=OnClosed.NEW_ROUND_IF_FAILED)),
-    ]
-    for existing, command in wishes:
-        assert refused(Reason.NOT_SUPPORTED_YET, partial(meet, existing, command)) == {"feature": "rounds"}
-    assert meet(COMPLETED, again("r2", on_closed=OnClosed.NEW_ROUND_IF_FAILED)) is False, "it did not fail: as USE_EXISTING"
-    assert meet(RUNNING, again("r1", on_open=OnOpen.SUPERSEDE)) is False, "a repeat of the request that began it"
-
-
 def test_options_are_not_input() -> None:
     command = start(input={"a": 1}, priority=9, labels={"x": "y"}, queue="other", start_at=T0 + 5)
     assert meet(RUNNING, command) is False

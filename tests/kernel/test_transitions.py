@@ -1,14 +1,12 @@
 """The one table, walked: every row happens by a command, and nothing that is not in it can happen."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from perdure_server.kernel import draft as draft_module
-from perdure_server.kernel import limits
 from perdure_server.kernel.draft import Draft
-from perdure_server.kernel.outcomes import Cancelled
 from perdure_server.kernel.transitions import (
     STEP_TRANSITIONS,
     WORKFLOW_TRANSITIONS,
@@ -18,118 +16,15 @@ from perdure_server.kernel.transitions import (
     check_step,
     check_workflow,
 )
-from perdure_server.kernel.values import RetryPolicy
 from perdure_server.kernel.workflow import ENDED, STEP_ENDS, StepState, WorkflowState
-from tests.kernel.harness import T0, Run, activity, after, on_signal, plan, signal, waiting
+from tests.kernel.harness import Run, plan
+from tests.kernel.scenarios import STEP_SCENARIOS, WORKFLOW_SCENARIOS
 
 S, E = StepState, StepEvent
 W, V = WorkflowState, WorkflowEvent
 StepRow = tuple[StepState, StepEvent, StepState]
 WorkflowRow = tuple[WorkflowState, WorkflowEvent, WorkflowState]
 Row = StepRow | WorkflowRow
-
-ONCE = RetryPolicy(max_attempts=1)
-SOON = RetryPolicy(initial_interval=1, jitter=1.0)  # with the lowest dice: at once
-GO = on_signal("go")
-
-
-# ------------------------------------------------------------------------------------------------- how each row comes to happen
-
-
-def running(retry: RetryPolicy | None = None, acknowledged: bool = True, cancelled: bool = False) -> Run:
-    """A run whose step `a` is RUNNING, or CANCELLING; `z` keeps the workflow open."""
-    run = Run(plan(activity("a", retry=retry or RetryPolicy()), "z: a"))
-    run.grant("a", acknowledged=acknowledged)
-    if cancelled:
-        run.cancel()
-    return run
-
-
-def often(how: Callable[[Run], object], times: int, retry: RetryPolicy | None = None) -> None:
-    """Bring `a` back unused that often in a row."""
-    run = Run(plan(activity("a", retry=retry or RetryPolicy())))
-    for _ in range(times):
-        run.grant("a", acknowledged=False)
-        how(run)
-        run.pass_time(limits.MINUTE)
-
-
-def undeliver(run: Run) -> None:
-    """`a` was not delivered."""
-    run.undelivered("a")
-
-
-def release(run: Run) -> None:
-    """`a` was given back."""
-    run.release("a")
-
-
-def backing_off() -> Run:
-    """A run whose step `a` is in BACKOFF."""
-    run = running()
-    run.fail("a")
-    return run
-
-
-STEP_SCENARIOS: dict[StepRow, Callable[[], object]] = {
-    (S.BLOCKED, E.UNBLOCK, S.READY): lambda: Run(plan("a")),
-    (S.BLOCKED, E.UNBLOCK, S.WAITING): lambda: Run(plan(waiting("w", GO))),
-    (S.BLOCKED, E.DELAY, S.BACKOFF): lambda: Run(plan("a"), start_at=T0 + 1),
-    (S.BLOCKED, E.CANCEL, S.CANCELLED): lambda: Run(plan("a", "b: a")).cancel(),
-    (S.READY, E.GRANT, S.RUNNING): running,
-    (S.READY, E.CANCEL, S.CANCELLED): lambda: Run(plan("a")).cancel(),
-    (S.RUNNING, E.UNDELIVERED, S.READY): lambda: undeliver(running(acknowledged=False)),
-    (S.RUNNING, E.UNDELIVERED, S.BACKOFF): lambda: often(undeliver, 4),
-    (S.RUNNING, E.UNDELIVERED, S.FAILED): lambda: often(undeliver, 20, ONCE),
-    (S.RUNNING, E.RELEASED, S.READY): lambda: release(running()),
-    (S.RUNNING, E.RELEASED, S.BACKOFF): lambda: often(release, 4),
-    (S.RUNNING, E.RELEASED, S.FAILED): lambda: often(release, 20, ONCE),
-    (S.RUNNING, E.LOST, S.READY): lambda: running().lose("a"),
-    (S.RUNNING, E.LOST, S.FAILED): lambda: running(ONCE).lose("a"),
-    (S.RUNNING, E.TIMED_OUT, S.READY): lambda: running(SOON).silence("a", dice=0.0),
-    (S.RUNNING, E.TIMED_OUT, S.BACKOFF): lambda: running().pass_time(limits.ATTEMPT_TIMEOUT),
-    (S.RUNNING, E.TIMED_OUT, S.FAILED): lambda: running(ONCE).pass_time(limits.ATTEMPT_TIMEOUT),
-    (S.RUNNING, E.FAILED, S.READY): lambda: running().fail("a", retry_after=0),
-    (S.RUNNING, E.FAILED, S.BACKOFF): lambda: running().fail("a"),
-    (S.RUNNING, E.FAILED, S.FAILED): lambda: running(ONCE).fail("a"),
-    (S.RUNNING, E.COMPLETED, S.COMPLETED): lambda: running().complete("a"),
-    (S.RUNNING, E.WAITING, S.WAITING): lambda: running().wait("a", GO),
-    (S.RUNNING, E.CANCEL, S.CANCELLING): lambda: running(cancelled=True),
-    (S.RUNNING, E.CONFIRMED, S.READY): lambda: running(SOON).report("a", Cancelled(), dice=0.0),
-    (S.RUNNING, E.CONFIRMED, S.BACKOFF): lambda: running().confirm("a"),
-    (S.RUNNING, E.CONFIRMED, S.FAILED): lambda: running(ONCE).confirm("a"),
-    (S.WAITING, E.WON, S.COMPLETED): lambda: Run(plan(waiting("w", GO)), signals=(signal("go"),)),
-    (S.WAITING, E.WON, S.READY): lambda: wait_and_win(running()),
-    (S.WAITING, E.CANCEL, S.CANCELLED): lambda: Run(plan(waiting("w", GO))).cancel(),
-    (S.BACKOFF, E.DUE, S.READY): lambda: backing_off().pass_time(limits.MINUTE),
-    (S.BACKOFF, E.DUE, S.WAITING): lambda: Run(plan(waiting("w", GO)), start_at=T0 + 1).pass_time(1),
-    (S.BACKOFF, E.CANCEL, S.CANCELLED): lambda: backing_off().cancel(),
-    (S.CANCELLING, E.COMPLETED, S.COMPLETED): lambda: running(cancelled=True).complete("a"),
-    (S.CANCELLING, E.UNDELIVERED, S.CANCELLED): lambda: undeliver(running(acknowledged=False, cancelled=True)),
-    (S.CANCELLING, E.RELEASED, S.CANCELLED): lambda: release(running(cancelled=True)),
-    (S.CANCELLING, E.LOST, S.CANCELLED): lambda: running(cancelled=True).lose("a"),
-    (S.CANCELLING, E.TIMED_OUT, S.CANCELLED): lambda: running(cancelled=True).silence("a"),
-    (S.CANCELLING, E.FAILED, S.CANCELLED): lambda: running(cancelled=True).fail("a"),
-    (S.CANCELLING, E.WAITING, S.CANCELLED): lambda: running(cancelled=True).wait("a", GO),
-    (S.CANCELLING, E.CONFIRMED, S.CANCELLED): lambda: running(cancelled=True).confirm("a"),
-    (S.CANCELLING, E.GRACE_OVER, S.CANCELLED): lambda: running(cancelled=True).pass_time(limits.CANCEL_GRACE),
-}
-
-
-def wait_and_win(run: Run) -> None:
-    """`a` waits, and its time comes."""
-    run.wait("a", after(50))
-    run.pass_time(50)
-
-
-WORKFLOW_SCENARIOS: dict[WorkflowRow, Callable[[], object]] = {
-    (W.RUNNING, V.CANCEL, W.CANCELLING): lambda: running(cancelled=True),
-    (W.RUNNING, V.STEP_FAILED, W.FAILING): lambda: running(ONCE).fail("a"),
-    (W.RUNNING, V.TIMED_OUT, W.FAILING): lambda: Run(plan("a", workflow_timeout=1)).pass_time(1),
-    (W.RUNNING, V.LAST_STEP_ENDED, W.COMPLETED): lambda: Run(plan("a")).run_through("a"),
-    (W.CANCELLING, V.QUIET, W.CANCELLED): lambda: running(cancelled=True).confirm("a"),
-    (W.FAILING, V.QUIET, W.FAILED): lambda: running(ONCE).fail("a"),
-}
 
 
 @contextmanager
@@ -206,21 +101,23 @@ def test_a_pair_of_the_workflow_allows_its_targets_and_no_other(state: WorkflowS
                 check_workflow(state, event, target)
 
 
-def test_nothing_leads_out_of_an_end() -> None:
-    assert not {state for state, _ in STEP_TRANSITIONS} & STEP_ENDS
-    assert not {state for state, _ in WORKFLOW_TRANSITIONS} & ENDED
+def test_only_a_replay_a_hooks_turn_and_a_compensation_lead_out_of_an_end() -> None:
+    assert {event for state, event in STEP_TRANSITIONS if state in STEP_ENDS} == {E.REOPEN, E.HOOK, E.COMPENSATED}
+    assert {event for state, event in WORKFLOW_TRANSITIONS if state in ENDED} == {V.REPLAY}
 
 
-def test_every_state_that_can_be_entered_can_be_left_or_is_an_end() -> None:
-    entered = {target for targets in STEP_TRANSITIONS.values() for target in targets}
-    assert entered - STEP_ENDS <= {state for state, _ in STEP_TRANSITIONS}
-    later = {S.HELD, S.SKIPPED, S.COMPENSATED}
-    assert set(StepState) - entered - {S.BLOCKED} == later, "their rules come with the next issue"
+def test_every_state_is_entered_and_left() -> None:
+    assert {target for targets in STEP_TRANSITIONS.values() for target in targets} == set(StepState)
+    assert {state for state, _ in STEP_TRANSITIONS} == set(StepState)
+    assert {target for targets in WORKFLOW_TRANSITIONS.values() for target in targets} == set(WorkflowState)
+    assert {state for state, _ in WORKFLOW_TRANSITIONS} == set(WorkflowState)
 
 
-def test_every_step_that_has_not_ended_can_be_cancelled() -> None:
-    active = {state for state, _ in STEP_TRANSITIONS} - {S.CANCELLING}
-    assert {state for state in active if (state, E.CANCEL) in STEP_TRANSITIONS} == active
+def test_every_step_that_has_not_ended_can_be_cancelled_and_terminated() -> None:
+    active = set(StepState) - STEP_ENDS
+    assert {state for state in active if (state, E.CANCEL) in STEP_TRANSITIONS} == active - {S.CANCELLING}
+    assert {state for state, event in STEP_TRANSITIONS if event is E.TERMINATE} == active
+    assert {state for state, event in WORKFLOW_TRANSITIONS if event is V.TERMINATE} == set(WorkflowState) - ENDED
 
 
 def test_a_draft_refuses_what_the_table_does_not_have_and_changes_nothing() -> None:

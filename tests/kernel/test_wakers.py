@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from perdure_server.kernel import limits
+from perdure_server.kernel.definition import Exhaustion, Hook, Hooks
 from perdure_server.kernel.values import RetryPolicy
 from perdure_server.kernel.workflow import WorkflowState
 from tests.kernel.harness import T0, Run, activity, after, on_signal, plan, waiting
@@ -29,6 +30,33 @@ def then(run: Run, act: Callable[[Run], object]) -> Run:
     return run
 
 
+def held() -> Run:
+    """`a` needs a person."""
+    run = Run(plan(activity("a", on_exhausted=Exhaustion.HOLD)))
+    run.grant("a")
+    run.fail("a", non_retryable=True)
+    return looked_at(run)
+
+
+def granted(run: Run) -> Run:
+    """`a` is RUNNING."""
+    run.grant("a")
+    return run
+
+
+def looked_at(run: Run, *_: object) -> Run:
+    """The sweep has looked once: no early wake_time is left."""
+    run.now = max(run.now, run.workflow.wake_time or 0)
+    run.do(lambda draft: draft.touch())
+    return run
+
+
+def hooked() -> Run:
+    """One step and every hook."""
+    names = ("on_success", "failure_finalizer", "cancel_finalizer", "prepare_replay")
+    return Run(plan("a", *(activity(name, needs=()) for name in names), hooks=Hooks(**{name: Hook(name) for name in names})))
+
+
 TABLE: dict[str, tuple[Callable[[], Run], Waker]] = {
     "READY": (lambda: Run(plan("a")), (None, 1, 0)),
     "READY, with a workflow timeout": (lambda: Run(plan("a", workflow_timeout=9_000)), (T0 + 9_000, 1, 0)),
@@ -46,6 +74,21 @@ TABLE: dict[str, tuple[Callable[[], Run], Waker]] = {
         lambda: then(Run(plan("a", "b")), lambda run: (run.grant("a"), run.grant("b"), run.fail("b", non_retryable=True))),
         (T0 + limits.CANCEL_GRACE, 0, 1),
     ),
+    "READY, with a queue timeout": (lambda: Run(plan(activity("a", queue_timeout=6_000))), (T0 + 6_000, 1, 0)),
+    "RUNNING, with a step timeout": (
+        lambda: then(Run(plan(activity("a", step_timeout=5_000))), lambda run: run.grant("a")),
+        (T0 + 5_000, 0, 1),
+    ),
+    "HELD": (held, (None, 0, 0)),
+    "paused": (lambda: then(Run(plan("a", waiting("w", after(7_000)))), lambda run: looked_at(run, run.pause())), (None, 0, 0)),
+    "paused, RUNNING": (lambda: then(claimed(), lambda run: run.pause()), (T0 + 60_000, 0, 1)),
+    "FAILING, its finalizer": (
+        lambda: then(hooked(), lambda run: (run.grant("a"), run.fail("a", non_retryable=True))),
+        (T0 + 600_000, 1, 0),
+    ),
+    "CANCELLING, its finalizer": (lambda: then(hooked(), lambda run: run.cancel()), (None, 1, 0)),
+    "PREPARING_REPLAY": (lambda: then(hooked(), lambda run: (run.terminate(), run.replay())), (None, 1, 0)),
+    "on_success": (lambda: then(hooked(), lambda run: run.run_through("a")), (T0 + 600_000, 1, 0)),
     "ended": (lambda: then(claimed(), lambda run: run.complete("a")), (None, 0, 0)),
 }
 

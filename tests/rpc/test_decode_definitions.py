@@ -11,10 +11,9 @@ from perdure.v1.admin_service_pb2 import RegisterDefinitionRequest
 from perdure.v1.claim_pb2 import OfferedDefinition
 from perdure.v1.definition_pb2 import Definition as WireDefinition
 from perdure.v1.definition_pb2 import StepDefinition as WireStep
-from perdure.v1.definition_pb2 import StepPolicy
 from perdure_server.kernel import limits
 from perdure_server.kernel.contracts import fingerprint, with_contracts
-from perdure_server.kernel.definition import Definition, StepDefinition, StepKind
+from perdure_server.kernel.definition import Branch, Definition, Exhaustion, Hook, Hooks, Permit, StepDefinition, StepKind
 from perdure_server.kernel.rejection import FieldViolation, Reason
 from perdure_server.kernel.validation import validate
 from perdure_server.kernel.values import Condition, RetryPolicy, Wait
@@ -41,10 +40,6 @@ def with_step() -> tuple[WireDefinition, WireStep]:
     return message, message.steps.add(name="a")
 
 
-def later_hooks(message: WireDefinition, step: WireStep) -> None:
-    message.hooks.on_success.step = "a"
-
-
 def later_map(message: WireDefinition, step: WireStep) -> None:
     step.map.items_from = "input"
 
@@ -53,47 +48,16 @@ def later_child(message: WireDefinition, step: WireStep) -> None:
     step.child.child_workflow_type = "x"
 
 
-def later_branches(message: WireDefinition, step: WireStep) -> None:
-    step.branches.add(name="b")
-
-
-def later_compensate_with(message: WireDefinition, step: WireStep) -> None:
-    step.compensate_with = "b"
-
-
 def later_permits(message: WireDefinition, step: WireStep) -> None:
     step.policy.permits.add(resource="llm")
-
-
-def later_step_timeout(message: WireDefinition, step: WireStep) -> None:
-    step.policy.step_timeout.seconds = 1
-
-
-def later_queue_timeout(message: WireDefinition, step: WireStep) -> None:
-    step.policy.queue_timeout.seconds = 1
-
-
-def later_hold(message: WireDefinition, step: WireStep) -> None:
-    step.policy.on_exhausted = StepPolicy.ON_EXHAUSTED_HOLD
-
-
-def later_choose(message: WireDefinition, step: WireStep) -> None:
-    step.wait.wait.any_of.add(choose=["b"]).after.seconds = 1
 
 
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        (later_hooks, "definition.hooks"),
         (later_map, "definition.steps[0].map"),
         (later_child, "definition.steps[0].child"),
-        (later_branches, "definition.steps[0].branches"),
-        (later_compensate_with, "definition.steps[0].compensate_with"),
         (later_permits, "definition.steps[0].policy.permits"),
-        (later_step_timeout, "definition.steps[0].policy.step_timeout"),
-        (later_queue_timeout, "definition.steps[0].policy.queue_timeout"),
-        (later_hold, "definition.steps[0].policy.on_exhausted"),
-        (later_choose, "definition.steps[0].wait.wait.any_of[0].choose"),
     ],
 )
 def test_what_has_no_rules_yet_is_refused_by_name(change: object, field: str) -> None:
@@ -135,6 +99,22 @@ def test_needs_default_to_the_dependencies_or_to_the_input() -> None:
     ]
 
 
+def test_a_hook_needs_what_there_is_without_depending_on_it() -> None:
+    message, step = with_step()
+    step.compensate_with = "undo"
+    message.steps.add(name="undo").needs.names.extend(["a", "input"])
+    message.steps.add(name="tidy").needs.names.append("a")
+    message.hooks.failure_finalizer.step = "tidy"
+    message.hooks.prepare_replay.step = "again"
+    message.hooks.prepare_replay.required = False
+    found = decoded(message)
+    assert [(found.by_name[name].depends_on, found.by_name[name].needs) for name in ("undo", "tidy")] == [
+        ((), ("a", "input")),
+        ((), ("a",)),
+    ]
+    assert found.hooks == Hooks(failure_finalizer=Hook("tidy"), prepare_replay=Hook("again", required=False))
+
+
 def test_unlimited_attempts_may_only_be_true_and_a_long_first_interval_lifts_the_default_cap() -> None:
     message, step = with_step()
     step.policy.retry.unlimited = True
@@ -171,7 +151,15 @@ def kernel_definitions(draw: st.DrawFn) -> Definition:
                 depends_on=depends_on,
                 needs=needs,
                 version=draw(st.text(max_size=5)),
-                wait=Wait((Condition("s", "sig", draw(st.integers(1, 5))), Condition("t", after=draw(DURATIONS)))) if waits else None,
+                wait=Wait((Condition("s", "sig", draw(st.integers(1, 5)), choose=("x",)), Condition("t", after=draw(DURATIONS))))
+                if waits
+                else None,
+                compensate_with=draw(st.sampled_from(["", *names])),
+                branches=tuple(Branch(branch, (name,)) for branch in draw(st.lists(NAMES, max_size=2))),
+                step_timeout=draw(st.none() | DURATIONS),
+                step_timeout_includes_waits=draw(st.booleans()),
+                queue_timeout=draw(st.none() | DURATIONS),
+                on_exhausted=draw(st.sampled_from(Exhaustion)),
                 queue=draw(st.sampled_from(["default", "gpu"])),
                 retry=RetryPolicy() if waits else draw(retries()),
                 attempt_timeout=limits.ATTEMPT_TIMEOUT if waits else draw(DURATIONS),
@@ -186,6 +174,7 @@ def kernel_definitions(draw: st.DrawFn) -> Definition:
         steps=tuple(steps),
         version=draw(st.text(max_size=5)),
         output_step=draw(st.sampled_from(names)),
+        hooks=Hooks(*draw(st.tuples(*[st.none() | st.builds(Hook, st.sampled_from(names), st.booleans())] * 4))),
         workflow_timeout=draw(st.none() | DURATIONS),
         cancel_grace=draw(DURATIONS),
         max_lost_claims=draw(st.integers(1, 9)),
@@ -242,8 +231,12 @@ def test_every_path_of_the_kernels_validation_is_a_path_of_the_wire() -> None:
             StepDefinition(
                 "d", kind=StepKind.WAIT, wait=Wait((Condition("", "x" * 200, 1_000), Condition("t", after=-1), Condition("u", at=-1)))
             ),
-            StepDefinition("A"),
+            StepDefinition(
+                "A", compensate_with="gone", branches=(Branch("x", ()), Branch("x", ("zz", "b"))), step_timeout=0, queue_timeout=-1
+            ),
+            StepDefinition("e", permits=(Permit("?", 0), Permit("?", 1))),
         ),
+        hooks=Hooks(Hook("a"), Hook("nowhere"), Hook("a"), Hook("b")),
     )
     with pytest.raises(FieldViolation) as caught:
         validate(bad, 10_000)
@@ -271,7 +264,7 @@ def assert_path_exists(path: str) -> None:
 def test_a_faulty_offer_spoils_only_itself() -> None:
     good = OfferedDefinition(definition=with_step()[0])
     bad = OfferedDefinition(definition=with_step()[0])
-    bad.definition.hooks.on_success.step = "a"
+    bad.definition.steps[0].policy.permits.add(resource="llm")
     found = definitions.offered([bad, good], "default")
     assert isinstance(found[0], FieldViolation)
     assert isinstance(found[1], Definition)

@@ -77,8 +77,13 @@ class TestResults:
         with pytest.raises(FieldViolation) as caught:
             workers.result(message)
         assert caught.value.reason is Reason.NOT_SUPPORTED_YET
-        message.completed.choose.append("x")
-        assert fields_of(lambda: workers.result(message)) == ["completed.choose"]
+
+    def test_branches_are_chosen_with_the_output_and_never_by_a_worker_s_wait(self) -> None:
+        message = Result(claim_token="t")
+        message.completed.choose.extend(["x", "y", "x"])
+        assert workers.result(message).outcome == Completed(None, ("x", "y"))
+        message.waiting.wait.any_of.add(choose=["x"]).after.seconds = 1
+        assert fields_of(lambda: workers.result(message)) == ["waiting.wait.any_of[0].choose"]
 
     def test_faults(self) -> None:
         assert fields_of(lambda: workers.result(Result(last_frame_seq=-1))) == ["last_frame_seq", "outcome"]

@@ -7,7 +7,7 @@ from msgspec import msgpack
 from msgspec.structs import fields, replace
 
 from perdure_server.kernel.values import Failure, LossCause, Payload
-from perdure_server.kernel.workflow import Event, Settled, Step, StepState, Workflow, WorkflowKey, WorkflowState
+from perdure_server.kernel.workflow import Duty, DutyKind, Event, Paused, Settled, Step, StepState, Workflow, WorkflowKey, WorkflowState
 from perdure_server.store import documents
 from perdure_server.store.memory import MemoryStore
 from tests.store import generated
@@ -141,3 +141,22 @@ def test_unknown_fields_are_passed_over() -> None:
 def test_same_instance_changes_nothing() -> None:
     workflow = started(state=WorkflowState.RUNNING)
     assert documents.encode_change(workflow, workflow).operators() == {}
+
+
+def test_an_archived_round_has_an_id_of_its_own() -> None:
+    workflow = replace(started(), round=3, archived=True, inert=True)
+    document = through_bson(documents.encode(workflow))
+    assert document["_id"] == workflow.workflow_id != workflow.key.workflow_id
+    assert documents.decode(document) == workflow
+    stolen = through_bson(documents.encode(workflow)) | {"round": 4}
+    with pytest.raises(ValueError, match="identity"):
+        documents.decode(stolen)
+
+
+def test_a_pause_and_duties_are_readable() -> None:
+    duty = Duty(DutyKind.ACTIVATE_ROUND, 1, 5)
+    workflow = replace(started(), paused=Paused(7, "kim", "look"), duties=(duty,))
+    document = documents.encode(workflow)
+    assert document["paused"] == {"since": 7, "actor": "kim", "reason": "look"}
+    assert document["duties"] == [{"kind": "ACTIVATE_ROUND", "round": 1, "due": 5, "tries": 0}]
+    assert documents.decode(through_bson(document)) == workflow

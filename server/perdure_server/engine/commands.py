@@ -14,6 +14,7 @@ from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.draft import Draft, require_claim
 from perdure_server.kernel.outcomes import Failed, Outcome, Report, remember_next, report
 from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.rounds import opens_round
 from perdure_server.kernel.signals import receive
 from perdure_server.kernel.start import Start, blank, meet, populate
 from perdure_server.kernel.timing import fire_due
@@ -57,6 +58,8 @@ class StartCommand(_Plain):
         """True = created."""
         workflow = turn.draft.workflow
         if workflow.run_id != self._command.run_id or workflow.events:
+            if opens_round(workflow, self._command):
+                raise Rejection(Reason.NOT_SUPPORTED_YET, "This server cannot begin another round of a key yet.", feature="rounds")
             return meet(workflow, self._command)
         populate(turn.draft, self._command)
         turn.grant_ready(None, returned=False)

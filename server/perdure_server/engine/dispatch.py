@@ -41,7 +41,7 @@ class Dispatch:
     def offer(self, definition: Definition, workflow: Workflow, name: str) -> None:
         """A step of a stored instance is READY: give it to a free slot here, unless others are known to wait for one; else announce it."""
         step = workflow.steps.get(name)
-        if step is None or step.state is not StepState.READY:
+        if step is None or step.state is not StepState.READY or workflow.paused is not None:
             return
         queue = queue_id(definition, workflow, name)
         slot = self._desk.reserve(queue) if not self._desk.has_backlog(queue) else None

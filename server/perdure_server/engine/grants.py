@@ -6,11 +6,11 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from perdure_server.engine.desk import Pool
-from perdure_server.engine.values import GrantedClaim
+from perdure_server.engine.values import GrantedClaim, HookFacts, Unfinished
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import INPUT, Definition
 from perdure_server.kernel.tokens import Address, encode_token, idempotency_key, wake_token
-from perdure_server.kernel.values import Payload, Wake
+from perdure_server.kernel.values import Failure, Payload, Wake
 from perdure_server.kernel.workflow import StepState, Workflow
 from perdure_server.ports.store import Payloads
 
@@ -25,10 +25,14 @@ def build_claim(definition: Definition, workflow: Workflow, name: str, pool: Poo
     plan = definition.by_name[name]
     workflow_id = workflow.workflow_id
     inputs: dict[str, Payload] = {}
+    failed: dict[str, Failure] = {}
     for needed in plan.needs:
-        value = workflow.input if needed == INPUT else workflow.steps[needed].output
+        known = workflow.steps.get(needed)
+        value = workflow.input if needed == INPUT else known.output if known is not None else None
         if value is not None:
             inputs[needed] = value
+        elif known is not None and known.state is StepState.FAILED and known.failure is not None:
+            failed[needed] = known.failure
     return GrantedClaim(
         token=encode_token(Address(workflow_id, workflow.run_id, name, claim.nonce)),
         key=workflow.key,
@@ -55,6 +59,33 @@ def build_claim(definition: Definition, workflow: Workflow, name: str, pool: Poo
         begin_after_renewed=plan.retry.max_attempts == 1 and not claim.acknowledged,
         cancel_requested=step.state is StepState.CANCELLING,
         last_failure=step.failure,
+        failed_inputs=failed,
+        hook=_hook(definition, workflow, name) if name in definition.hook_steps else None,
+    )
+
+
+def _hook(definition: Definition, workflow: Workflow, name: str) -> HookFacts:
+    """What a hook is told of the workflow that it settles."""
+    compensates = workflow.steps[name].compensates
+    target = workflow.steps.get(compensates)
+    unfinished = [
+        Unfinished(other, step.checkpoint, idempotency_key(workflow.run_id, other, step.generation), step.state)
+        for other, step in workflow.steps.items()
+        if other not in definition.hook_steps and step.started is not None and step.state is not StepState.COMPLETED
+    ]
+    kind, required = definition.hook_steps[name]
+    return HookFacts(
+        kind=kind,
+        required=required,
+        compensates=compensates,
+        in_doubt=target is not None and target.state is not StepState.COMPLETED,
+        compensated_output=target.output if target is not None else None,
+        compensated_key=idempotency_key(workflow.run_id, compensates, target.generation) if target is not None else "",
+        failure=workflow.failure,
+        failed_step=workflow.failed_step,
+        cancel_reason=workflow.cancel_reason,
+        cancel_time=workflow.cancel_time,
+        unfinished=tuple(unfinished),
     )
 
 

@@ -105,6 +105,15 @@ class Hub:
         if not self.is_alone():
             self.publish(WakeUp(WORKFLOW, workflow_id, workflow.revision))
 
+    def removed(self, workflow: Workflow) -> None:
+        """This server deleted it: whoever hears of it reads again, and finds nothing."""
+        workflow_id = workflow.workflow_id
+        self._revisions.pop(workflow_id, None)
+        for interest in self._interests.get(workflow_id, ()):
+            interest.changed(None)
+        if not self.is_alone():
+            self.publish(WakeUp(WORKFLOW, workflow_id, workflow.revision + 1))
+
     def frames_came(self, workflow_id: bytes) -> None:
         """Frames were appended here."""
         self._wake_for_frames(workflow_id)

@@ -285,7 +285,7 @@ class Mailboxes:
                 pending.error = Rejection(Reason.WORKFLOW_NOT_FOUND, "There is no workflow with this key.")
                 changed = None
             else:
-                changed = self._apply_one(pending, definition, start)
+                changed = self._apply_one(pending, definition, start, not writers)
             if changed is None or changed is current:
                 idle.append(pending)
             else:
@@ -293,8 +293,9 @@ class Mailboxes:
                 writers.append(pending)
         return current, writers, idle
 
-    def _apply_one(self, pending: Pending[Any], definition: Definition, start: Workflow) -> Workflow | None:
+    def _apply_one(self, pending: Pending[Any], definition: Definition, start: Workflow, is_first: bool) -> Workflow | None:
         turn = self._make_turn(definition, start)
+        turn.is_first = is_first
         try:
             pending.answer = pending.command.apply(turn)
         except (Rejection, FieldViolation) as error:

@@ -38,7 +38,7 @@ class Queries:
     async def get(self, ref: Ref, with_payloads: bool) -> View:
         """The instance; with payloads up to limits.READ_INLINE in all, the rest as refs."""
         workflow = await self.load(ref.key.workflow_id, ref)
-        view = await self._view(workflow)
+        view = await self.view(workflow)
         return await self.resolve(view) if with_payloads else view
 
     async def wait_for_result(self, ref: Ref, within: int) -> View:
@@ -54,7 +54,7 @@ class Queries:
             workflow = await self.load(ref.key.workflow_id, ref)
         finally:
             self._hub.leave(ref.key.workflow_id, interest)
-        return await self.resolve(await self._view(workflow))
+        return await self.resolve(await self.view(workflow))
 
     async def _newer(self, workflow: Workflow, ref: Ref, interest: Interest) -> Workflow:
         await interest.news.wait()
@@ -110,6 +110,7 @@ class Queries:
             return address_of(holder).run_id
         return (await self.load(holder.key.workflow_id, holder)).run_id
 
-    async def _view(self, workflow: Workflow) -> View:
+    async def view(self, workflow: Workflow) -> View:
+        """The instance with its definition."""
         key = workflow.key
         return View(workflow, await self._catalog.get(key.namespace, key.workflow_type, workflow.fingerprint))

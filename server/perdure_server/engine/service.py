@@ -17,11 +17,13 @@ from perdure_server.engine.commands import (
 from perdure_server.engine.desk import Desk
 from perdure_server.engine.dispatch import Dispatch
 from perdure_server.engine.entropy import Entropy
+from perdure_server.engine.explain import Explainer
 from perdure_server.engine.frames import ClaimTurns
 from perdure_server.engine.hub import DEFINITIONS, LISTEN_LOOP, Hub
 from perdure_server.engine.judge import Judge
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.people import People
 from perdure_server.engine.polls import Polls
 from perdure_server.engine.queries import Queries
 from perdure_server.engine.results import Results
@@ -105,6 +107,8 @@ class Engine:
         self.settle = self.results.settle
         self.conclude = self.results.conclude
         self.queries = Queries(store, self.catalog, self.hub)
+        self.people = People(parts, self.mailboxes, self.queries, spill=self.spill, hub=self.hub)
+        self.explain = Explainer(parts, self.queries).explain
         self.get = self.queries.get
         self.wait_for_result = self.queries.wait_for_result
         self.find = self.queries.find

@@ -41,8 +41,8 @@ class Spill:
     async def outcome(self, workflow_id: bytes, run_id: str, outcome: Outcome) -> Outcome:
         """The outcome with its payload spilled if it must be. Raises StoreUnavailable."""
         match outcome:
-            case Completed(output):
-                return Completed(await self.spill(workflow_id, run_id, output))
+            case Completed(output, choose):
+                return Completed(await self.spill(workflow_id, run_id, output), choose)
             case Failed(failure):
                 details = await self.spill(workflow_id, run_id, failure.details)
                 return Failed(Failure(failure.type, failure.message, details, failure.non_retryable, failure.retry_after))

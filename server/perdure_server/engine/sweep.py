@@ -186,4 +186,5 @@ def _only_judgements_due(workflow: Workflow, now: int) -> bool:
     for step in workflow.steps.values():
         if step.state in (StepState.WAITING, StepState.BACKOFF) and step.due is not None and step.due <= now:
             return False
-    return any(step.state in CLAIMED for step in workflow.steps.values()) or workflow.deadline is not None
+    judged = (*CLAIMED, StepState.READY)  # a queue timeout is held against workers, too
+    return any(step.state in judged for step in workflow.steps.values()) or workflow.deadline is not None

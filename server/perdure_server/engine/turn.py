@@ -5,11 +5,11 @@ from msgspec import Struct
 from perdure_server.engine.desk import Desk, Pool, Slot
 from perdure_server.engine.entropy import Entropy
 from perdure_server.kernel import limits
-from perdure_server.kernel.claims import grant
+from perdure_server.kernel.claims import grant, may_grant
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.effects import StepReady
 from perdure_server.kernel.seal import queue_id
-from perdure_server.kernel.workflow import Workflow, WorkflowState
+from perdure_server.kernel.workflow import Workflow
 
 
 class Grant(Struct, frozen=True):
@@ -34,18 +34,19 @@ class Turn:
         self.dice = entropy.dice
         self.grants: list[Grant] = []
         self.reserved: list[Slot] = []  # by this turn itself
+        self.is_first = True  # False: other commands of the same write have changed the instance already
 
     def grant_ready(self, prefer: Pool | None, returned: bool) -> tuple[tuple[str, int], ...]:
         """Grant what this turn made READY, in the same write, while slots are free and the chain is not too long."""
         draft = self.draft
         ready = [effect for effect in draft.effects if isinstance(effect, StepReady)]
-        if not ready or draft.state is not WorkflowState.RUNNING:
+        if not ready:
             return ()
         row = draft.workflow.eager_row
         made: list[tuple[str, int]] = []
         for effect in ready:
-            if row >= limits.EAGER_IN_A_ROW:
-                break
+            if row >= limits.EAGER_IN_A_ROW or not may_grant(draft, effect.step) or draft.plan(effect.step).permits:
+                continue
             slot = self.desk.reserve_eager(queue_id(draft.definition, draft.workflow, effect.step), prefer)
             if slot is None:
                 continue

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from perdure_server.kernel.definition import Definition, StepDefinition
+from perdure_server.kernel.definition import Definition, HookKind, StepDefinition
 from perdure_server.kernel.outcomes import Outcome
 from perdure_server.kernel.rejection import Reason
 from perdure_server.kernel.values import Failure, LossCause, Payload, Trace, Wake
-from perdure_server.kernel.workflow import Event, Workflow, WorkflowKey
+from perdure_server.kernel.workflow import Event, StepState, Workflow, WorkflowKey
 from perdure_server.ports.coordination import Frame
 from perdure_server.ports.store import Subscription
 
@@ -26,6 +26,11 @@ class View(Struct, frozen=True):
 
     workflow: Workflow
     definition: Definition
+
+
+def etag_of(workflow: Workflow) -> str:
+    """What changes with every change of the instance."""
+    return f"{workflow.run_id}.{workflow.revision}"
 
 
 class Started(Struct, frozen=True):
@@ -48,6 +53,31 @@ class CancelAccepted(Struct, frozen=True):
 
     workflow: Workflow
     duplicate: bool
+
+
+class Unfinished(Struct, frozen=True):
+    """A step that had begun and is not completed when a hook runs."""
+
+    step: str
+    checkpoint: Payload | None
+    idempotency_key: str
+    state: StepState
+
+
+class HookFacts(Struct, frozen=True):
+    """What a hook step is told of the workflow. `compensates` is empty but for a compensation."""
+
+    kind: HookKind
+    required: bool
+    compensates: str
+    in_doubt: bool
+    compensated_output: Payload | None
+    compensated_key: str
+    failure: Failure | None
+    failed_step: str
+    cancel_reason: str
+    cancel_time: int | None
+    unfinished: tuple[Unfinished, ...]
 
 
 class GrantedClaim(Struct, frozen=True):
@@ -78,6 +108,8 @@ class GrantedClaim(Struct, frozen=True):
     begin_after_renewed: bool
     cancel_requested: bool
     last_failure: Failure | None
+    failed_inputs: Mapping[str, Failure] = {}
+    hook: HookFacts | None = None
 
 
 class ResultIn(Struct, frozen=True, omit_defaults=True):

@@ -83,7 +83,7 @@ class Watcher:
         self._book = FrameBook()
         self._frames_away = False
         self._replay = _NO_REPLAY
-        self._told_end_of = ""  # the run whose end was told
+        self._told_end_of = ("", 0)  # the run, and its fence, whose end was told; a replay raises the fence
         self._told_at = 0
         self._ahead_of = 0  # the revision that was found to be behind the frames
 
@@ -104,8 +104,8 @@ class Watcher:
             while True:
                 complete = await self._news(items, view, interest)
                 ended = complete and view.workflow.is_ended
-                if ended and self._told_end_of != self._run_id:
-                    self._told_end_of = self._run_id
+                if ended and self._told_end_of != (self._run_id, view.workflow.fence):
+                    self._told_end_of = (self._run_id, view.workflow.fence)
                     items.append(EndItem(view, self._token()))
                 if items:
                     self._told_at = elapsed()

@@ -4,7 +4,8 @@ from msgspec import Struct
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.draft import Draft
-from perdure_server.kernel.progress import fail_step, make_ready, settle_down
+from perdure_server.kernel.progress import fail_step, settle_down
+from perdure_server.kernel.readiness import make_ready
 from perdure_server.kernel.transitions import StepEvent
 from perdure_server.kernel.values import Failure
 from perdure_server.kernel.workflow import AttemptError, Settled, Step, StepState
@@ -12,6 +13,7 @@ from perdure_server.kernel.workflow import AttemptError, Settled, Step, StepStat
 WORKER_LOST = "WORKER_LOST"
 _IDLE_BACKOFF_FIRST = limits.SECOND
 _IDLE_BACKOFF_CAP = limits.MINUTE
+_MIDDLE = 0.5  # of the jitter band: a loss brings no dice
 
 Memory = tuple[Settled, ...]
 
@@ -36,7 +38,7 @@ def attempt_failed(draft: Draft, name: str, attempt: FailedAttempt) -> None:
         return
     retry = draft.plan(name).retry
     final = failure.non_retryable or failure.type in retry.non_retryable_types
-    if final or not attempts_left(draft, name):
+    if (final and not draft.definition.is_required(name)) or not attempts_left(draft, name):
         fail_step(draft, name, event, failure, **fields)
         return
     fields |= {"failure": failure, "idle_returns": 0}
@@ -48,21 +50,29 @@ def attempt_failed(draft: Draft, name: str, attempt: FailedAttempt) -> None:
 
 
 def attempts_left(draft: Draft, name: str) -> bool:
-    """Whether one more attempt may be charged."""
-    most = draft.plan(name).retry.max_attempts
+    """Whether one more attempt may be charged; a required hook is tried for ever."""
+    most = None if draft.definition.is_required(name) else draft.plan(name).retry.max_attempts
     return most is None or draft.step(name).attempt < most
 
 
 def claim_lost_while_running(draft: Draft, name: str, memory: Memory) -> None:
-    """An acknowledged claim is lost: it stays charged. READY again if attempts are left and not too many were lost."""
+    """An acknowledged claim is lost: it stays charged. READY again if attempts are left and not too many were lost.
+
+    A required hook has no such bound: beyond it, it backs off.
+    """
     step = draft.step(name)
     failure = Failure(WORKER_LOST, "The worker that held this step is gone.")
     fields = {"claim": None, "settled": memory, "lost_claims": step.lost_claims + 1, "errors": _errors(draft, step, failure)}
     if step.state is StepState.CANCELLING:
         draft.move(name, StepEvent.LOST, StepState.CANCELLED, **fields)
         settle_down(draft)
-    elif _survives_loss(draft, name):
-        make_ready(draft, name, StepEvent.LOST, failure=failure, idle_returns=0, **fields)
+        return
+    fields |= {"idle_returns": 0}
+    if _survives_loss(draft, name):
+        make_ready(draft, name, StepEvent.LOST, failure=failure, **fields)
+    elif draft.definition.is_required(name):
+        delay = draft.plan(name).retry.delay(step.attempt, _MIDDLE)
+        draft.move(name, StepEvent.LOST, StepState.BACKOFF, due=draft.now + delay, failure=failure, **fields)
     else:
         fail_step(draft, name, StepEvent.LOST, failure, **fields)
 
@@ -93,14 +103,16 @@ def _returned_too_often(draft: Draft, name: str, event: StepEvent, memory: Memor
     step = draft.step(name)
     failure = Failure(WORKER_LOST, f"Claims of this step came back unused {limits.UNDELIVERED_AS_LOST} times in a row.")
     fields = {"claim": None, "settled": memory, "lost_claims": step.lost_claims + 1, "errors": _errors(draft, step, failure)}
-    if _survives_loss(draft, name):
+    if draft.definition.is_required(name) or _survives_loss(draft, name):
         draft.move(name, event, StepState.BACKOFF, due=draft.now + _IDLE_BACKOFF_CAP, failure=failure, idle_returns=0, **fields)
     else:
         fail_step(draft, name, event, failure, **fields, idle_returns=0)
 
 
 def _survives_loss(draft: Draft, name: str) -> bool:
-    return attempts_left(draft, name) and draft.step(name).lost_claims + 1 < draft.definition.max_lost_claims
+    most = draft.plan(name).retry.max_attempts
+    left = most is None or draft.step(name).attempt < most
+    return left and draft.step(name).lost_claims + 1 < draft.definition.max_lost_claims
 
 
 def _errors(draft: Draft, step: Step, failure: Failure) -> tuple[AttemptError, ...]:

@@ -16,16 +16,16 @@ def cancel(draft: Draft, reason: str, request_id: str) -> bool:
     state = draft.workflow.state
     if request_id and request_id == draft.workflow.cancel_request_id:
         return False
-    if state is WorkflowState.RUNNING:
+    if state in (WorkflowState.RUNNING, WorkflowState.PREPARING_REPLAY):
         fire_due(draft)
         state = draft.state
     if state is WorkflowState.CANCELLING:
         return False
     if state is WorkflowState.FAILING:
         raise Rejection(Reason.WORKFLOW_FAILING, "The workflow is failing; its end is already decided.", state=state.name)
-    if state is not WorkflowState.RUNNING:
+    if state not in (WorkflowState.RUNNING, WorkflowState.PREPARING_REPLAY):
         raise Rejection(Reason.WORKFLOW_CLOSED, "The workflow has ended.", state=state.name)
-    draft.set(cancel_reason=reason, cancel_request_id=request_id)
+    draft.set(cancel_reason=reason, cancel_request_id=request_id, cancel_time=draft.now)
     draft.turn(WorkflowEvent.CANCEL, WorkflowState.CANCELLING)
     stop_all(draft)
     settle_down(draft)

@@ -10,7 +10,7 @@ from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.timing import SILENCE_TIMEOUT, time_out_attempt
 from perdure_server.kernel.transitions import StepEvent
 from perdure_server.kernel.values import LossCause, Payload
-from perdure_server.kernel.workflow import CLAIMED, Claim, Settled, StepState, WorkflowState
+from perdure_server.kernel.workflow import CLAIMED, ENDED, Claim, Settled, StepState, WorkflowState
 
 
 class Ticket(Struct, frozen=True, omit_defaults=True):
@@ -36,7 +36,7 @@ def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
     if step.claim is not None and step.claim.nonce == ticket.nonce:
         return step.claim
     settled_before = ticket.nonce in [memory.nonce for memory in step.settled]
-    if settled_before or draft.state is not WorkflowState.RUNNING or step.state is not StepState.READY:
+    if settled_before or not may_grant(draft, name):
         raise Rejection(Reason.STEP_STATE_INVALID, "The step is not ready.", step=name, state=step.state.name)
     claim = Claim(
         nonce=ticket.nonce,
@@ -51,6 +51,13 @@ def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
     fields = {"claim": claim, "claim_no": step.claim_no + 1, "attempt": step.attempt + 1, "last_frame_seq": None}
     draft.move(name, StepEvent.GRANT, StepState.RUNNING, started=step.started or draft.now, **fields)
     return claim
+
+
+def may_grant(draft: Draft, name: str) -> bool:
+    """Whether this step is READY and the workflow lets it run now: not paused, and RUNNING or at the step's own turn as a hook."""
+    if draft.paused is not None or draft.workflow.inert or draft.step(name).state is not StepState.READY:
+        return False
+    return draft.state is WorkflowState.RUNNING or (name in draft.definition.hook_steps and draft.state not in ENDED)
 
 
 def acknowledge(draft: Draft, name: str, nonce: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from perdure_server.kernel.definition import Definition, StepDefinition
+from perdure_server.kernel.values import Condition
 
 
 def with_contracts(definition: Definition) -> Definition:
@@ -28,15 +29,24 @@ def fingerprint(definition: Definition) -> str:
     parts = ["definition.1", definition.workflow_type, definition.version, definition.final_step]
     for step in sorted(definition.steps, key=lambda step: step.name):
         parts += [step_contract(step), *_counted(sorted(step.depends_on)), *_counted(_wait_structure(step))]
+        if step.compensate_with:
+            parts += ["compensate", step.compensate_with]
+        chosen = sorted((condition.name, branch) for condition in _conditions(step) for branch in condition.choose)
+        parts += [part for name, branch in chosen for part in ("choose", name, branch)]
+        for branch in sorted(step.branches, key=lambda branch: branch.name):
+            parts += ["branch", branch.name, *_counted(sorted(branch.steps))]
+    parts += [f"{kind.name}:{name}" for name, (kind, _) in sorted(definition.hook_steps.items())]
     return _hash(parts)
 
 
 def _wait_structure(step: StepDefinition) -> list[str]:
     # Names, signals and their counts are structure; how long a wait lasts is policy. 0 and 1 are the same count.
-    if step.wait is None:
-        return []
-    conditions = sorted((condition.name, condition.signal, str(max(1, condition.count))) for condition in step.wait.any_of)
+    conditions = sorted((condition.name, condition.signal, str(max(1, condition.count))) for condition in _conditions(step))
     return [part for condition in conditions for part in condition]
+
+
+def _conditions(step: StepDefinition) -> tuple[Condition, ...]:
+    return step.wait.any_of if step.wait is not None else ()
 
 
 def _counted(parts: list[str]) -> list[str]:

@@ -29,6 +29,46 @@ class Exhaustion(IntEnum):
     CONTINUE = 4
 
 
+class HookKind(IntEnum):
+    """What a hook step settles."""
+
+    ON_SUCCESS = 1
+    FAILURE_FINALIZER = 2
+    CANCEL_FINALIZER = 3
+    PREPARE_REPLAY = 4
+    COMPENSATION = 5
+
+
+class Hook(Struct, frozen=True, omit_defaults=True):
+    """A step that runs at a turn of the workflow. A required one is tried for ever; one that is not, by its policy, and then passed."""
+
+    step: str
+    required: bool = True
+
+
+class Hooks(Struct, frozen=True, omit_defaults=True):
+    """The hooks of a definition; each names a step of the list that is in no dependency."""
+
+    on_success: Hook | None = None
+    failure_finalizer: Hook | None = None
+    cancel_finalizer: Hook | None = None
+    prepare_replay: Hook | None = None
+
+
+class Branch(Struct, frozen=True):
+    """A named set of steps that a step, or a condition of its wait, may choose."""
+
+    name: str
+    steps: tuple[str, ...]
+
+
+class Permit(Struct, frozen=True):
+    """Units of a resource that a step holds while it runs."""
+
+    resource: str
+    units: int = 1
+
+
 class StepDefinition(Struct, frozen=True, omit_defaults=True):
     """One step: structure (name to wait) is in the fingerprint, the rest is policy."""
 
@@ -38,10 +78,17 @@ class StepDefinition(Struct, frozen=True, omit_defaults=True):
     needs: tuple[str, ...] = ()
     version: str = ""
     wait: Wait | None = None
+    compensate_with: str = ""
+    branches: tuple[Branch, ...] = ()
     queue: str = "default"
     retry: RetryPolicy = RetryPolicy()
     attempt_timeout: int = limits.ATTEMPT_TIMEOUT
     silence_timeout: int | None = None
+    step_timeout: int | None = None
+    step_timeout_includes_waits: bool = False
+    queue_timeout: int | None = None
+    on_exhausted: Exhaustion = Exhaustion.FAIL_WORKFLOW
+    permits: tuple[Permit, ...] = ()
     priority: int | None = None
     description: str = ""
     contract: str = ""  # computed at registration, never taken from a client
@@ -53,6 +100,7 @@ class _Structure(Struct, frozen=True, omit_defaults=True):
     steps: tuple[StepDefinition, ...]
     version: str = ""
     output_step: str = ""
+    hooks: Hooks = Hooks()
     workflow_timeout: int | None = None
     cancel_grace: int = limits.CANCEL_GRACE
     max_lost_claims: int = limits.MAX_LOST_CLAIMS
@@ -80,9 +128,35 @@ class Definition(_Structure, frozen=True, omit_defaults=True, dict=True):
         return {name: tuple(names) for name, names in found.items()}
 
     @cached_property
+    def hook_steps(self) -> dict[str, tuple[HookKind, bool]]:
+        """The steps that are no part of the plan's order: hooks and compensations, each with its kind and whether it is required."""
+        found: dict[str, tuple[HookKind, bool]] = {
+            step.compensate_with: (HookKind.COMPENSATION, True) for step in self.steps if step.compensate_with
+        }
+        for kind, hook in (
+            (HookKind.ON_SUCCESS, self.hooks.on_success),
+            (HookKind.FAILURE_FINALIZER, self.hooks.failure_finalizer),
+            (HookKind.CANCEL_FINALIZER, self.hooks.cancel_finalizer),
+            (HookKind.PREPARE_REPLAY, self.hooks.prepare_replay),
+        ):
+            if hook is not None:
+                found[hook.step] = (kind, hook.required)
+        return found
+
+    def is_required(self, name: str) -> bool:
+        """Whether this step is a hook that is tried for ever."""
+        hook = self.hook_steps.get(name)
+        return hook is not None and hook[1]
+
+    @cached_property
+    def ordinary(self) -> tuple[str, ...]:
+        """The steps of the plan's order, in listing order."""
+        return tuple(step.name for step in self.steps if step.name not in self.hook_steps)
+
+    @cached_property
     def roots(self) -> tuple[str, ...]:
         """The steps that depend on nothing."""
-        return tuple(step.name for step in self.steps if not step.depends_on)
+        return tuple(name for name in self.ordinary if not self.by_name[name].depends_on)
 
     @cached_property
     def queue_ids(self) -> dict[str, str]:
@@ -99,5 +173,5 @@ class Definition(_Structure, frozen=True, omit_defaults=True, dict=True):
 
         Not the last listed: the order of listing is in no fingerprint.
         """
-        last = [name for name, dependants in self.dependants.items() if not dependants]
+        last = [name for name in self.ordinary if not self.dependants[name]]
         return self.output_step or (last[0] if len(last) == 1 else "")

@@ -10,10 +10,12 @@ from perdure_server.kernel.effects import AttemptEnded, Effect, TimerSet
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.transitions import IllegalTransition, StepEvent, WorkflowEvent, check_step, check_workflow
 from perdure_server.kernel.values import Failure, LossCause
-from perdure_server.kernel.workflow import STEP_ENDS, Claim, Event, Settled, Step, StepState, Workflow, WorkflowState
+from perdure_server.kernel.workflow import STEP_ENDS, Claim, Event, Paused, Settled, Step, StepState, Workflow, WorkflowState
 
 T = TypeVar("T")
 _BLOCKED = Step(state=StepState.BLOCKED, since=0)
+_AT_REST = STEP_ENDS | {StepState.BLOCKED}
+_UNTIMED = STEP_ENDS | {StepState.HELD}
 
 
 class Draft:
@@ -31,7 +33,7 @@ class Draft:
         self._touched = False
         self.state = workflow.state
         self.remaining = workflow.remaining
-        self.completed: list[str] = []  # completed in this draft, dependants not yet looked at
+        self.completed: list[str] = []  # ended in this draft in a way that the plan goes on from, dependants not yet looked at
 
     def step(self, name: str) -> Step:
         """The step as it stands in this draft; BLOCKED ones are made up."""
@@ -44,13 +46,23 @@ class Draft:
             raise IllegalTransition(f"step {name} has no claim")
         return claim
 
+    @property
+    def paused(self) -> Paused | None:
+        """The pause as it stands in this draft."""
+        return self.get("paused", self.workflow.paused)
+
+    @property
+    def plan_time(self) -> int:
+        """`now`, but in a pause its beginning: timeouts that begin or stop in it are moved by all of it when it ends."""
+        return self.now if self.paused is None else self.paused.since
+
     def plan(self, name: str) -> StepDefinition:
         """The step's definition."""
         return self.definition.by_name[name]
 
     def active(self) -> list[tuple[str, Step]]:
         """The steps that are neither BLOCKED nor ended."""
-        return [(name, step) for name, step in self._steps.items() if step.state not in STEP_ENDS]
+        return [(name, step) for name, step in self._steps.items() if step.state not in _AT_REST]
 
     def get(self, field: str, default: T) -> T:
         """A workflow field as changed in this draft, else `default` (pass the stored value)."""
@@ -72,12 +84,22 @@ class Draft:
         return step
 
     def move(self, name: str, event: StepEvent, target: StepState, **fields: object) -> Step:
-        """Bring a step into another state by the table, change its `fields`, and note the event for watchers."""
+        """Bring a step into another state by the table, change its `fields`, and note the event for watchers.
+
+        What belongs to the state that it leaves (due time, open wait), and to a step that can still run (its own time), goes by itself.
+        """
         before = self.step(name)
         check_step(before.state, event, target)
+        self._count(name, before.state, target)
         if target in STEP_ENDS:
-            self.remaining -= 1
             fields["ended"] = self.now
+            fields.setdefault("end_seq", before.end_seq if before.state in STEP_ENDS else self._next_seq())
+        if before.due is not None:
+            fields.setdefault("due", None)
+        if before.wait:
+            fields.setdefault("wait", ())
+        if target in _UNTIMED:
+            fields |= {"step_deadline": None, "step_left": None}
         step = replace(before, state=target, since=self.now, **fields)
         self._steps[name] = step
         self._touched = True
@@ -85,6 +107,13 @@ class Draft:
             self.effects.append(TimerSet(step.due))
         self._note(name, event, step, step.failure if "failure" in fields else None)
         return step
+
+    def _count(self, name: str, before: StepState, after: StepState) -> None:
+        if (before in STEP_ENDS) != (after in STEP_ENDS) and name not in self.definition.hook_steps:
+            self.remaining += -1 if after in STEP_ENDS else 1
+
+    def _next_seq(self) -> int:
+        return self.workflow.event_seq + len(self._events) + 1
 
     def turn(self, event: WorkflowEvent, target: WorkflowState) -> None:
         """Bring the workflow into another state by the table, and note the event for watchers."""
@@ -95,7 +124,7 @@ class Draft:
 
     def note_workflow(self, state: WorkflowState, reason: str) -> None:
         """Note a state of the workflow itself for watchers."""
-        seq = self.workflow.event_seq + len(self._events) + 1
+        seq = self._next_seq()
         failure = self.get("failure", self.workflow.failure)
         self._events.append(
             Event(
@@ -131,7 +160,7 @@ class Draft:
         return replace(self.workflow, **self._fields)
 
     def _note(self, name: str, event: StepEvent, step: Step, failure: Failure | None) -> None:
-        seq = self.workflow.event_seq + len(self._events) + 1
+        seq = self._next_seq()
         self._events.append(
             Event(
                 seq,

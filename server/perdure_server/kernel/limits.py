@@ -36,6 +36,9 @@ EXPIRY_MARGIN: Final = 2 * SECOND
 SWEEP_INTERVAL: Final = 1 * SECOND
 REVISION_POLL_INTERVAL: Final = 2 * SECOND
 DRAIN_GRACE: Final = 10 * SECOND
+DUTY_RETRY_FIRST: Final = 1 * SECOND
+DUTY_RETRY_CAP: Final = 1 * MINUTE
+DUTY_DOUBLINGS: Final = 6
 MIN_WAKE_DELAY: Final = 50  # a timer never wakes sooner after its wait opened, so that a wait in the past is no hot loop
 
 # Bounds of what is remembered in one instance.
@@ -61,6 +64,7 @@ STEPS: Final = 2_000
 DEPENDENCIES: Final = 20_000  # of all steps of a definition together
 WAIT_CONDITIONS: Final = 16
 SIGNAL_COUNT: Final = 100
+PERMIT_UNITS: Final = 1_000
 FAILURE_TYPE_LENGTH: Final = 128
 FAILURE_MESSAGE: Final = 4 * 1024
 PAYLOAD: Final = 2 * 1024 * 1024

@@ -5,10 +5,10 @@ from msgspec.structs import replace
 
 from perdure_server.kernel.attempts import FailedAttempt, attempt_failed, claim_returned
 from perdure_server.kernel.draft import Draft, claim_lost, loss_cause
+from perdure_server.kernel.policy_validation import wait_violations
 from perdure_server.kernel.progress import complete_step, open_wait, settle_down
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.transitions import StepEvent
-from perdure_server.kernel.validation import wait_violations
 from perdure_server.kernel.values import Failure, LossCause, Payload, Wait
 from perdure_server.kernel.workflow import Settled, Step, StepState
 
@@ -19,6 +19,7 @@ class Completed(Struct, frozen=True, tag=True, omit_defaults=True):
     """The step is done; `output` travels to the steps that need it."""
 
     output: Payload | None = None
+    choose: tuple[str, ...] = ()
 
 
 class Failed(Struct, frozen=True, tag=True):
@@ -110,9 +111,19 @@ def _settle(draft: Draft, command: Report, outcome: str, failure: Failure | None
 
 
 def _completed(draft: Draft, command: Report, outcome: Completed) -> None:
+    require_branches(draft, command.step, outcome)
     memory = _settle(draft, command, "completed")
-    fields = {"claim": None, "settled": memory, "idle_returns": 0, "failure": None}
+    fields: dict[str, object] = {"chosen": outcome.choose} if outcome.choose else {}
+    fields |= {"claim": None, "settled": memory, "idle_returns": 0, "failure": None}
     complete_step(draft, command.step, StepEvent.COMPLETED, outcome.output, **fields)
+
+
+def require_branches(draft: Draft, name: str, outcome: Completed) -> None:
+    """Raise FieldViolation BRANCH_INVALID unless all that is chosen is a branch of the step."""
+    known = {branch.name for branch in draft.plan(name).branches}
+    unknown = [branch for branch in outcome.choose if branch not in known]
+    if unknown:
+        raise FieldViolation([("completed.choose", f"{branch!r} is no branch of the step") for branch in unknown], Reason.BRANCH_INVALID)
 
 
 def _waiting(draft: Draft, command: Report, outcome: Waiting) -> None:

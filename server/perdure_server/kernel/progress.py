@@ -1,8 +1,11 @@
 """How one thing leads to the next: unlocking, opening and winning waits, completing, failing, ending."""
 
-from perdure_server.kernel.definition import StepKind
+from perdure_server.kernel import hooks, limits
+from perdure_server.kernel.definition import Exhaustion, StepKind
 from perdure_server.kernel.draft import Draft
-from perdure_server.kernel.effects import CancelRequested, StepReady, WorkflowEnded
+from perdure_server.kernel.effects import CancelRequested, WorkflowEnded
+from perdure_server.kernel.readiness import make_ready, stopped_clock
+from perdure_server.kernel.reopening import not_taken, reopened
 from perdure_server.kernel.transitions import StepEvent, WorkflowEvent
 from perdure_server.kernel.values import Failure, Payload, Wait, Wake
 from perdure_server.kernel.wait_result import wait_result
@@ -19,18 +22,13 @@ def open_step(draft: Draft, name: str, event: StepEvent) -> None:
         make_ready(draft, name, event)
 
 
-def make_ready(draft: Draft, name: str, event: StepEvent, **fields: object) -> None:
-    """READY, and to be announced."""
-    draft.move(name, event, StepState.READY, due=None, **fields)
-    draft.effects.append(StepReady(name))
-
-
 def open_wait(draft: Draft, name: str, event: StepEvent, wait: Wait, **fields: object) -> None:
     """Store what the step waits for; a signal that is already in the inbox wins at once."""
     conditions = open_conditions(wait, draft.now)
     due = min((condition.due for condition in conditions if condition.due is not None), default=None)
     waits = draft.step(name).waits + 1
-    draft.move(name, event, StepState.WAITING, wait=conditions, due=due, wakes=(), waits=waits, **fields)
+    clock = stopped_clock(draft, name)
+    draft.move(name, event, StepState.WAITING, wait=conditions, due=due, wakes=(), waits=waits, **(clock | fields))
     try_signals(draft, name)
 
 
@@ -61,7 +59,8 @@ def fire(draft: Draft, name: str) -> None:
 
 def _win(draft: Draft, name: str, condition: OpenCondition, wakes: tuple[Wake, ...]) -> None:
     if draft.plan(name).kind is StepKind.WAIT:
-        complete_step(draft, name, StepEvent.WON, wait_result(condition, wakes), wait=(), due=None)
+        chosen = _chosen_by(draft, name, condition.name)
+        complete_step(draft, name, StepEvent.WON, wait_result(condition, wakes), wait=(), due=None, chosen=chosen)
     else:
         make_ready(draft, name, StepEvent.WON, wait=(), wakes=wakes)
 
@@ -69,28 +68,99 @@ def _win(draft: Draft, name: str, condition: OpenCondition, wakes: tuple[Wake, .
 def complete_step(draft: Draft, name: str, event: StepEvent, output: Payload | None, **fields: object) -> None:
     """Store the output and unlock what depends on it."""
     draft.move(name, event, StepState.COMPLETED, output=output, checkpoint=None, wakes=(), **fields)
+    if name in draft.definition.hook_steps:
+        hooks.ended(draft, name)
+        settle_down(draft)
+        return
+    spread(draft, name)
+
+
+def spread(draft: Draft, name: str) -> None:
+    """A step has ended in a way that the plan goes on from: skip the branches that it did not take, unlock or skip what depends on it."""
+    is_nested = bool(draft.completed)
     draft.completed.append(name)
-    if len(draft.completed) > 1:
+    if is_nested:
         return  # the outer call goes on with it: a chain of waits that all win at once must not nest
-    while draft.completed:
-        if draft.state is WorkflowState.RUNNING:
-            _unlock(draft, draft.completed[0])
-        draft.completed.pop(0)
+    _spread_all(draft)
     settle_down(draft)
 
 
-def _unlock(draft: Draft, name: str) -> None:
-    for dependant in draft.definition.dependants[name]:
-        if draft.step(dependant).state is not StepState.BLOCKED:
-            continue
-        if all(draft.step(needed).state is StepState.COMPLETED for needed in draft.plan(dependant).depends_on):
-            open_step(draft, dependant, StepEvent.UNBLOCK)
+def _spread_all(draft: Draft) -> None:
+    while draft.completed:
+        if draft.state is WorkflowState.RUNNING:
+            _skip_branches(draft, draft.completed[0])
+            for dependant in draft.definition.dependants[draft.completed[0]]:
+                _open_or_skip(draft, dependant)
+        draft.completed.pop(0)
+
+
+def _open_or_skip(draft: Draft, name: str) -> None:
+    if draft.step(name).state is not StepState.BLOCKED:
+        return
+    needed = draft.plan(name).depends_on
+    if not all(draft.step(dependency).state in STEP_ENDS for dependency in needed):
+        return
+    stopping = next((dependency for dependency in needed if _stops_dependants(draft, dependency)), None)
+    if stopping is not None:
+        _skip(draft, name, stopping, spreads=True)
+    elif needed and all(draft.step(dependency).state is StepState.SKIPPED for dependency in needed):
+        _skip(draft, name, needed[0], spreads=False)
+    else:
+        open_step(draft, name, StepEvent.UNBLOCK)
+
+
+def _stops_dependants(draft: Draft, name: str) -> bool:
+    step = draft.step(name)
+    if step.state is StepState.FAILED:
+        return draft.plan(name).on_exhausted is not Exhaustion.CONTINUE
+    return step.state is StepState.SKIPPED and step.skip_spreads
+
+
+def _skip(draft: Draft, name: str, by: str, spreads: bool) -> None:
+    draft.move(name, StepEvent.SKIP, StepState.SKIPPED, skipped_by=by, skip_spreads=spreads)
+    draft.completed.append(name)
+
+
+def _skip_branches(draft: Draft, name: str) -> None:
+    if not draft.plan(name).branches:
+        return
+    for step in not_taken(draft.plan(name), draft.step(name).chosen):
+        if draft.step(step).state is StepState.BLOCKED:
+            _skip(draft, step, name, spreads=False)
+
+
+def _chosen_by(draft: Draft, name: str, condition: str) -> tuple[str, ...]:
+    wait = draft.plan(name).wait
+    found = [known.choose for known in wait.any_of if known.name == condition] if wait is not None else []
+    return found[0] if found else ()
 
 
 def fail_step(draft: Draft, name: str, event: StepEvent, failure: Failure, **fields: object) -> None:
-    """The step has failed for good; so has the workflow."""
+    """The step's attempts are used up: what then happens is its policy's to say. A hook is noted and passed."""
+    holds = draft.plan(name).on_exhausted is Exhaustion.HOLD and name not in draft.definition.hook_steps
+    if holds and draft.state is WorkflowState.RUNNING:
+        draft.move(name, event, StepState.HELD, failure=failure, **fields)
+    else:
+        fail_unheld(draft, name, event, failure, **fields)
+
+
+def fail_unheld(draft: Draft, name: str, event: StepEvent, failure: Failure, **fields: object) -> None:
+    """The same, but nobody is asked: HOLD fails the workflow."""
+    policy = draft.plan(name).on_exhausted
+    is_hook = name in draft.definition.hook_steps
     draft.move(name, event, StepState.FAILED, failure=failure, wakes=(), **fields)
-    if draft.state is WorkflowState.RUNNING:
+    if is_hook:
+        hooks.ended(draft, name)
+        settle_down(draft)
+    elif policy in (Exhaustion.SKIP_DEPENDANTS, Exhaustion.CONTINUE) and draft.state is WorkflowState.RUNNING:
+        spread(draft, name)
+    else:
+        fail_workflow(draft, name, failure)
+
+
+def fail_workflow(draft: Draft, name: str, failure: Failure) -> None:
+    """A step that has failed takes the workflow with it."""
+    if draft.state in (WorkflowState.RUNNING, WorkflowState.PREPARING_REPLAY):
         draft.set(failure=failure, failed_step=name)
         draft.turn(WorkflowEvent.STEP_FAILED, WorkflowState.FAILING)
         stop_all(draft)
@@ -101,25 +171,69 @@ def stop_all(draft: Draft) -> None:
     """No new steps: what is not claimed ends in this write, what is claimed is told to stop and waited for up to the grace."""
     for plan in draft.definition.steps:
         step = draft.step(plan.name)
+        if step.state is StepState.BLOCKED and plan.name in draft.definition.hook_steps:
+            continue
         if step.state is StepState.RUNNING:
             draft.move(plan.name, StepEvent.CANCEL, StepState.CANCELLING)
             draft.effects.append(CancelRequested(plan.name, draft.claim(plan.name)))
         elif step.state not in STEP_ENDS and step.state not in CLAIMED:
-            draft.move(plan.name, StepEvent.CANCEL, StepState.CANCELLED, due=None, wait=())
-    draft.set(deadline=None, grace_deadline=draft.now + draft.definition.cancel_grace)
+            draft.move(plan.name, StepEvent.CANCEL, StepState.CANCELLED)
+    draft.set(paused=None, deadline=None, grace_deadline=draft.now + draft.definition.cancel_grace)
 
 
 def settle_down(draft: Draft) -> None:
     """End the workflow if nothing is left to happen."""
     if draft.state is WorkflowState.RUNNING and draft.remaining == 0:
-        _end(draft, WorkflowEvent.LAST_STEP_ENDED, WorkflowState.COMPLETED)
+        if not hooks.advance(draft):
+            _end(draft, WorkflowEvent.LAST_STEP_ENDED, WorkflowState.COMPLETED)
+    elif draft.state is WorkflowState.PREPARING_REPLAY:
+        if not hooks.advance(draft):
+            reopen_steps(draft)
     elif draft.state in (WorkflowState.CANCELLING, WorkflowState.FAILING) and not any(step.state in CLAIMED for _, step in draft.active()):
+        if hooks.advance(draft):
+            draft.set(grace_deadline=None)
+            return
         end = WorkflowState.CANCELLED if draft.state is WorkflowState.CANCELLING else WorkflowState.FAILED
         _end(draft, WorkflowEvent.QUIET, end)
 
 
 def _end(draft: Draft, event: WorkflowEvent, state: WorkflowState) -> None:
     output = draft.step(draft.definition.final_step).output if state is WorkflowState.COMPLETED else None
-    draft.set(output=output, end_time=draft.now, deadline=None, grace_deadline=None, expire_time=draft.now + draft.workflow.retention)
+    draft.set(output=output)
+    close(draft, event, state)
+
+
+def close(draft: Draft, event: WorkflowEvent, state: WorkflowState) -> None:
+    """Store an end: nothing is open any more but the time of retention."""
+    draft.set(
+        paused=None,
+        reopen=(),
+        end_time=draft.now,
+        deadline=None,
+        grace_deadline=None,
+        expire_time=min(draft.now + draft.workflow.retention, limits.TIME),
+    )
     draft.turn(event, state)
     draft.effects.append(WorkflowEnded())
+
+
+def reopen_steps(draft: Draft) -> None:
+    """The replay is prepared: all that did not complete begins anew, and what the replay named, with all that depends on it."""
+    found = reopened(draft, draft.get("reopen", draft.workflow.reopen))
+    again = [name for name in draft.definition.ordinary if name in found]
+    timeout = draft.workflow.timeout if draft.workflow.timeout is not None else draft.definition.workflow_timeout
+    draft.set(reopen=(), deadline=min(draft.now + timeout, limits.TIME) if timeout is not None else None)
+    draft.turn(WorkflowEvent.PREPARED, WorkflowState.RUNNING)
+    for name in again:
+        step = draft.step(name)
+        rises = step.state in (StepState.COMPLETED, StepState.COMPENSATED)
+        draft.move(name, StepEvent.REOPEN, StepState.BLOCKED, **hooks.renewed(step, rises=rises))
+    standing = [name for name in draft.definition.ordinary if name not in found]
+    for name in standing:
+        _skip_branches(draft, name)
+    draft.completed += standing
+    for name in draft.definition.roots:
+        if draft.step(name).state is StepState.BLOCKED:
+            open_step(draft, name, StepEvent.UNBLOCK)
+    _spread_all(draft)
+    settle_down(draft)

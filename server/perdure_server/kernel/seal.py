@@ -12,6 +12,7 @@ from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import Claim, Step, StepState, Workflow
 
 _READY = StepState.READY
+_CANCELLING = StepState.CANCELLING
 _NOTHING: Mapping[str, Step] = {}
 
 
@@ -31,7 +32,7 @@ def queue_id(definition: Definition, workflow: Workflow, name: str) -> str:
 
 def next_wake(workflow: Workflow) -> int | None:
     """The exact time at which somebody must look at this instance if nothing else happens before."""
-    return _earlier(_own_due(workflow), _look(workflow.steps, workflow.steps).due)
+    return _earlier(_own_due(workflow), _look(workflow.steps, workflow).due)
 
 
 def seal(definition: Definition, old: Workflow | None, new: Workflow, now: int) -> Workflow:
@@ -40,7 +41,7 @@ def seal(definition: Definition, old: Workflow | None, new: Workflow, now: int) 
     `wake_time` is kept when it is early and still ahead, so that a chain of quick steps writes no index; it is never late. What did not
     change stays the same object, so that the store does not write it.
     """
-    found = _look(_NOTHING if old is None else old.steps, new.steps)
+    found = _look(_NOTHING if old is None else old.steps, new)
     exact = _earlier(_own_due(new), found.due)
     ready = tuple(sorted([queue_id(definition, new, name) for name in found.ready]))
     sessions = tuple(sorted(found.sessions))
@@ -62,28 +63,38 @@ def seal(definition: Definition, old: Workflow | None, new: Workflow, now: int) 
     )
 
 
-def _look(before: Mapping[str, Step], steps: Mapping[str, Step]) -> _Found:
+def _look(before: Mapping[str, Step], workflow: Workflow) -> _Found:
+    paused = workflow.paused is not None or workflow.inert
     earliest: int | None = None
     ready: list[str] = []
     sessions: set[str] = set()
     growth = 0
-    for name, step in steps.items():
+    for name, step in workflow.steps.items():
         known = before.get(name)
         if known is not step:
             growth += _step_size(step) - (_step_size(known) if known is not None else 0)
-        claim, due = step.claim, step.due
+        claim = step.claim
         if claim is not None:
             sessions.add(claim.session_id)
-            due = _judged(claim)
-        elif step.state is _READY:
-            ready.append(name)
+            due: int | None = _judged(claim)
+        elif paused:
+            continue  # what comes due waits for the resume
+        else:
+            due = step.due
+            if step.state is _READY:
+                ready.append(name)
+        if step.step_deadline is not None and not paused and step.state is not _CANCELLING:
+            due = _earlier(due, step.step_deadline)
         if due is not None and (earliest is None or due < earliest):
             earliest = due
     return _Found(earliest, ready, sessions, growth)
 
 
 def _own_due(workflow: Workflow) -> int | None:
-    return next_due(workflow.state, workflow.deadline, workflow.grace_deadline)
+    duty = min([duty.due for duty in workflow.duties], default=None) if workflow.duties else None
+    if workflow.paused is not None or workflow.inert:
+        return duty
+    return _earlier(duty, next_due(workflow.state, workflow.deadline, workflow.grace_deadline))
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:

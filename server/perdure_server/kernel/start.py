@@ -78,7 +78,7 @@ def blank(definition: Definition, command: Start, now: int) -> Workflow:
         start_time=now,
         fingerprint=definition.fingerprint,
         steps={},
-        remaining=len(definition.steps),
+        remaining=len(definition.ordinary),
         step_count=len(definition.steps),
         trace=command.trace,
         policy_revision=definition.policy_revision,
@@ -87,6 +87,7 @@ def blank(definition: Definition, command: Start, now: int) -> Workflow:
         input_digest=command.input_digest,
         request_ids=(command.request_id,) if command.request_id else (),
         deadline=min(begins + timeout, limits.TIME) if timeout is not None else None,
+        timeout=command.workflow_timeout,
         labels=command.labels,
         priority=limits.PRIORITY if command.priority is None else command.priority,
         queue=command.queue,
@@ -113,33 +114,33 @@ def populate(draft: Draft, command: Start) -> None:
 
 
 def meet(existing: Workflow, command: Start) -> bool:
-    """What a start says to the workflow that has its key. True = this very command began it. Raises Rejection; never changes anything."""
+    """What a start says to the workflow that has its key. True = this very command began it. Raises Rejection; never changes anything.
+
+    Not asked when it opens a round (kernel.rounds).
+    """
     if existing.run_id == command.run_id:
         return True
-    same_request = bool(command.request_id) and command.request_id in existing.request_ids
-    closed = existing.is_ended
-    rejects = command.on_closed is OnClosed.REJECT if closed else command.on_open is OnOpen.REJECT
-    if rejects and not same_request:
+    asked = known_digest(existing, command.request_id)
+    rejects = command.on_closed is OnClosed.REJECT if existing.is_ended else command.on_open is OnOpen.REJECT
+    if rejects and asked is None:
         raise Rejection(
             Reason.WORKFLOW_ALREADY_EXISTS,
             "A workflow with this business key exists and the start policy is REJECT.",
             state=existing.state.name,
             round=str(existing.round),
         )
-    if _wants_round(existing, command) and not same_request:
-        raise Rejection(Reason.NOT_SUPPORTED_YET, "This server cannot begin another round of a key yet.", feature="rounds")
-    if existing.input_digest != command.input_digest:
+    if command.input_digest != (existing.input_digest if asked is None else asked):
         raise Rejection(
             Reason.START_INPUT_MISMATCH,
             "A workflow with this business key exists with another input; it was left as it is.",
             round=str(existing.round),
-            conflict="request_id" if same_request else "business_key",
+            conflict="business_key" if asked is None else "request_id",
         )
     return False
 
 
-def _wants_round(existing: Workflow, command: Start) -> bool:
-    if not existing.is_ended:
-        return command.on_open is OnOpen.SUPERSEDE
-    failed = existing.state is not WorkflowState.COMPLETED
-    return command.on_closed is OnClosed.NEW_ROUND or (command.on_closed is OnClosed.NEW_ROUND_IF_FAILED and failed)
+def known_digest(existing: Workflow, request_id: str) -> bytes | None:
+    """The input of the start that this request id is remembered for, in whichever round; None = not remembered."""
+    if not request_id or request_id not in existing.request_ids:
+        return None
+    return next((past.input_digest for past in existing.past_requests if past.request_id == request_id), existing.input_digest)

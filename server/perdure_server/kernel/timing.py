@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from perdure_server.kernel.attempts import FailedAttempt, attempt_failed
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.effects import ClaimLost
-from perdure_server.kernel.progress import fire, open_step, settle_down, stop_all
+from perdure_server.kernel.progress import fail_step, fire, open_step, settle_down, stop_all
 from perdure_server.kernel.transitions import StepEvent, WorkflowEvent
 from perdure_server.kernel.values import Failure, LossCause
-from perdure_server.kernel.workflow import CLAIMED, Settled, Step, StepState, WorkflowState
+from perdure_server.kernel.workflow import Settled, Step, StepState, WorkflowState
 
 ATTEMPT_TIMEOUT = "ATTEMPT_TIMEOUT"
 SILENCE_TIMEOUT = "SILENCE_TIMEOUT"
+STEP_TIMEOUT = "STEP_TIMEOUT"
+QUEUE_TIMEOUT = "QUEUE_TIMEOUT"
 WORKFLOW_TIMEOUT = "WORKFLOW_TIMEOUT"
 
 
@@ -20,10 +22,12 @@ def fire_due(draft: Draft, dice: float = 0.5) -> None:
 
     Nothing that is opened here is due at once, but for a grace of zero.
     """
+    if draft.workflow.inert:
+        return
     while due := sorted(_due_steps(draft)):
         for time, name in due:
             _fire_own(draft, time)
-            if step_due(draft.step(name)) == time:  # not ended by what came before
+            if _moves_at(draft, draft.step(name)) == time:  # not ended by what came before
                 _fire_step(draft, name, dice)
     _fire_own(draft, draft.now)
 
@@ -35,11 +39,12 @@ def next_due(state: WorkflowState, deadline: int | None, grace: int | None) -> i
     return grace if state in (WorkflowState.CANCELLING, WorkflowState.FAILING) else None
 
 
-def step_due(step: Step) -> int | None:
-    """When time itself moves this step (attempt deadline, back-off, wait)."""
-    if step.state in CLAIMED:
-        return step.claim.deadline if step.claim is not None else None
-    return step.due if step.state in (StepState.BACKOFF, StepState.WAITING) else None
+def step_due(step: Step, is_paused: bool = False) -> int | None:
+    """When time itself moves this step: attempt deadline, back-off, wait, queue or step timeout. In a pause only the first goes on."""
+    own = step.claim.deadline if step.claim is not None else None if is_paused else step.due
+    if is_paused or step.step_deadline is None or step.state is StepState.CANCELLING:
+        return own
+    return step.step_deadline if own is None else min(own, step.step_deadline)
 
 
 def time_out_attempt(draft: Draft, name: str, failure_type: str, dice: float) -> None:
@@ -53,9 +58,16 @@ def time_out_attempt(draft: Draft, name: str, failure_type: str, dice: float) ->
 
 def _due_steps(draft: Draft) -> Iterator[tuple[int, str]]:
     for name, step in draft.active():
-        due = step_due(step)
-        if due is not None and due <= draft.now and (draft.judging or step.state not in CLAIMED):
+        due = _moves_at(draft, step)
+        if due is not None and due <= draft.now:
             yield due, name
+
+
+def _moves_at(draft: Draft, step: Step) -> int | None:
+    if draft.judging:
+        return step_due(step, draft.paused is not None)
+    # The store was away: what a worker could not do meanwhile is not held against it.
+    return step.due if step.state in (StepState.WAITING, StepState.BACKOFF) and draft.paused is None else None
 
 
 def _fire_own(draft: Draft, until: int) -> None:
@@ -67,20 +79,38 @@ def _fire_own(draft: Draft, until: int) -> None:
 
 
 def _own_due(draft: Draft) -> int | None:
-    if not draft.judging:
-        return None
     workflow = draft.workflow
+    if not draft.judging or draft.paused is not None:
+        return None
     return next_due(draft.state, draft.get("deadline", workflow.deadline), draft.get("grace_deadline", workflow.grace_deadline))
 
 
 def _fire_step(draft: Draft, name: str, dice: float) -> None:
     step = draft.step(name)
-    if step.state is StepState.WAITING:
+    own = step.claim.deadline if step.claim is not None else step.due
+    last = step.step_deadline if draft.judging and draft.paused is None and step.state is not StepState.CANCELLING else None
+    if last is not None and (own is None or last < own):
+        _time_out_step(draft, name)
+    elif step.state is StepState.READY:
+        failure = Failure(QUEUE_TIMEOUT, "No worker took the step in time.")
+        fail_step(draft, name, StepEvent.EXHAUSTED, failure)
+    elif step.state is StepState.WAITING:
         fire(draft, name)
     elif step.state is StepState.BACKOFF:
         open_step(draft, name, StepEvent.DUE)
     else:
         time_out_attempt(draft, name, ATTEMPT_TIMEOUT, dice)
+
+
+def _time_out_step(draft: Draft, name: str) -> None:
+    step = draft.step(name)
+    failure = Failure(STEP_TIMEOUT, "The step did not end in time, all its attempts together.")
+    fields: dict[str, object] = {}
+    if step.claim is not None:
+        draft.effects.append(ClaimLost(name, step.claim, LossCause.EXPIRED))
+        settled = Settled(step.claim.nonce, cause=LossCause.EXPIRED)
+        fields |= {"claim": None, "settled": draft.settle(name, "timed_out", settled, failure)}
+    fail_step(draft, name, StepEvent.EXHAUSTED, failure, **fields)
 
 
 def _time_out_workflow(draft: Draft) -> None:

@@ -6,7 +6,7 @@ docs/states.md is drawn from here.
 
 from enum import StrEnum
 
-from perdure_server.kernel.workflow import StepState, WorkflowState
+from perdure_server.kernel.workflow import ENDED, STEP_ENDS, StepState, WorkflowState
 
 
 # Strings, because the hash of a plain Enum is computed in Python, once per transition.
@@ -28,6 +28,14 @@ class StepEvent(StrEnum):
     CANCEL = "the workflow is cancelled or fails"
     CONFIRMED = "the worker confirmed the cancel"
     GRACE_OVER = "the grace for cancelling is used up"
+    EXHAUSTED = "its time or its queue time is used up"
+    HOLD = "its attempts are used up and a person must decide"
+    RESOLVED = "a person decided"
+    SKIP = "a branch was not taken, or what it depends on failed"
+    HOOK = "its turn of the workflow has come"
+    COMPENSATED = "its effects were undone"
+    REOPEN = "a replay does it again"
+    TERMINATE = "the workflow is terminated, or superseded by another round"
 
 
 class WorkflowEvent(StrEnum):
@@ -38,6 +46,9 @@ class WorkflowEvent(StrEnum):
     TIMED_OUT = "the workflow ran out of time"
     LAST_STEP_ENDED = "every step has ended"
     QUIET = "no step is claimed any more"
+    TERMINATE = "someone terminated it"
+    REPLAY = "someone asked for a replay"
+    PREPARED = "the replay is prepared"
 
 
 _S, _E = StepState, StepEvent
@@ -49,7 +60,7 @@ STEP_TRANSITIONS: dict[tuple[StepState, StepEvent], frozenset[StepState]] = {
     (_S.READY, _E.CANCEL): frozenset({_S.CANCELLED}),
     (_S.RUNNING, _E.UNDELIVERED): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),
     (_S.RUNNING, _E.RELEASED): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),
-    (_S.RUNNING, _E.LOST): frozenset({_S.READY, _S.FAILED}),
+    (_S.RUNNING, _E.LOST): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),  # BACKOFF: a required hook, beyond its bounds
     (_S.RUNNING, _E.TIMED_OUT): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),
     (_S.RUNNING, _E.FAILED): frozenset({_S.READY, _S.BACKOFF, _S.FAILED}),
     (_S.RUNNING, _E.COMPLETED): frozenset({_S.COMPLETED}),
@@ -71,6 +82,28 @@ STEP_TRANSITIONS: dict[tuple[StepState, StepEvent], frozenset[StepState]] = {
     (_S.CANCELLING, _E.GRACE_OVER): frozenset({_S.CANCELLED}),
 }
 
+for _state in (_S.READY, _S.BACKOFF, _S.RUNNING, _S.WAITING):
+    STEP_TRANSITIONS[_state, _E.EXHAUSTED] = frozenset({_S.FAILED, _S.HELD})
+for _event in (_E.UNDELIVERED, _E.RELEASED, _E.LOST, _E.TIMED_OUT, _E.FAILED, _E.CONFIRMED):
+    STEP_TRANSITIONS[_S.RUNNING, _event] |= {_S.HELD}
+_SETTLED = frozenset({_S.COMPLETED, _S.FAILED, _S.SKIPPED})
+STEP_TRANSITIONS[_S.HELD, _E.RESOLVED] = _SETTLED | {_S.READY, _S.WAITING}
+STEP_TRANSITIONS[_S.HELD, _E.CANCEL] = frozenset({_S.CANCELLED})
+for _state in (_S.BACKOFF, _S.WAITING):
+    STEP_TRANSITIONS[_state, _E.RESOLVED] = _SETTLED | {_S.READY}
+for _state in (_S.READY, _S.RUNNING):
+    STEP_TRANSITIONS[_state, _E.RESOLVED] = _SETTLED  # hooks only
+STEP_TRANSITIONS[_S.BLOCKED, _E.SKIP] = frozenset({_S.SKIPPED})
+for _state in (_S.BLOCKED, _S.COMPLETED, _S.FAILED, _S.CANCELLED, _S.SKIPPED):
+    STEP_TRANSITIONS[_state, _E.HOOK] = frozenset({_S.READY})
+for _state in (_S.COMPLETED, _S.FAILED, _S.CANCELLED, _S.SKIPPED):  # SKIPPED: begun, and then passed over by a person
+    STEP_TRANSITIONS[_state, _E.COMPENSATED] = frozenset({_S.COMPENSATED})
+for _state in sorted(STEP_ENDS):
+    STEP_TRANSITIONS[_state, _E.REOPEN] = frozenset({_S.BLOCKED})
+for _state in StepState:
+    if _state not in STEP_ENDS:
+        STEP_TRANSITIONS[_state, _E.TERMINATE] = frozenset({_S.CANCELLED})
+
 _W, _V = WorkflowState, WorkflowEvent
 WORKFLOW_TRANSITIONS: dict[tuple[WorkflowState, WorkflowEvent], frozenset[WorkflowState]] = {
     (_W.RUNNING, _V.CANCEL): frozenset({_W.CANCELLING}),
@@ -79,7 +112,14 @@ WORKFLOW_TRANSITIONS: dict[tuple[WorkflowState, WorkflowEvent], frozenset[Workfl
     (_W.RUNNING, _V.LAST_STEP_ENDED): frozenset({_W.COMPLETED}),
     (_W.CANCELLING, _V.QUIET): frozenset({_W.CANCELLED}),
     (_W.FAILING, _V.QUIET): frozenset({_W.FAILED}),
+    (_W.PREPARING_REPLAY, _V.CANCEL): frozenset({_W.CANCELLING}),
+    (_W.PREPARING_REPLAY, _V.STEP_FAILED): frozenset({_W.FAILING}),
+    (_W.PREPARING_REPLAY, _V.PREPARED): frozenset({_W.RUNNING}),
 }
+for _open in (_W.RUNNING, _W.CANCELLING, _W.FAILING, _W.PREPARING_REPLAY):
+    WORKFLOW_TRANSITIONS[_open, _V.TERMINATE] = frozenset({_W.TERMINATED})
+for _end in sorted(ENDED):
+    WORKFLOW_TRANSITIONS[_end, _V.REPLAY] = frozenset({_W.PREPARING_REPLAY})  # without a hook it goes on to RUNNING in the same write
 
 
 class IllegalTransition(Exception):

@@ -3,23 +3,20 @@
 Paths follow these values; rpc turns them into paths of the wire, which keeps policies in messages of their own.
 """
 
-import math
 import re
-from collections.abc import Callable
 from typing import Final
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import INPUT, Definition, StepDefinition, StepKind
 from perdure_server.kernel.graph import find_cycles, unreachable
+from perdure_server.kernel.hook_validation import check_branches, check_hooks
+from perdure_server.kernel.policy_validation import Report, check_duration, check_policy, wait_violations
 from perdure_server.kernel.rejection import FieldViolation, Reason
-from perdure_server.kernel.values import Condition, RetryPolicy, Wait
 
 STEP_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}\Z")
 TYPE_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,127}\Z")
-QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}\Z")
 
 Violations = list[tuple[str, str]]
-Report = Callable[[str, str], None]
 
 
 def validate(definition: Definition, renewal_interval: int) -> None:
@@ -35,8 +32,10 @@ def validate(definition: Definition, renewal_interval: int) -> None:
     _check_head(definition, report)
     names = _check_names(definition, report)
     for index, step in enumerate(definition.steps):
-        _check_step(f"definition.steps[{index}]", step, names, report)
-        _check_policy(f"definition.steps[{index}]", step, renewal_interval, report)
+        _check_step(f"definition.steps[{index}]", step, names, report, is_hook=step.name in definition.hook_steps)
+        check_policy(f"definition.steps[{index}]", step, renewal_interval, report)
+    check_hooks(definition, names, report)
+    check_branches(definition, names, report)
     cycles = find_cycles(definition)
     for cycle in cycles:
         report("definition.steps", "has a cycle: " + " -> ".join(cycle))
@@ -58,9 +57,9 @@ def _check_head(definition: Definition, report: Report) -> None:
         report("definition.steps", f"have more than {limits.DEPENDENCIES} dependencies in all")
     if definition.output_step and definition.output_step not in {step.name for step in definition.steps}:
         report("definition.output_step", f"names no step: {definition.output_step!r}")
-    _check_duration("definition.workflow_timeout", definition.workflow_timeout, report)
-    _check_duration("definition.cancel_grace", definition.cancel_grace, report, zero_allowed=True)
-    _check_duration("definition.retention", definition.retention, report, zero_allowed=True)
+    check_duration("definition.workflow_timeout", definition.workflow_timeout, report)
+    check_duration("definition.cancel_grace", definition.cancel_grace, report, zero_allowed=True)
+    check_duration("definition.retention", definition.retention, report, zero_allowed=True)
     if definition.max_lost_claims < 1:
         report("definition.max_lost_claims", "must be at least 1")
 
@@ -79,7 +78,7 @@ def _check_names(definition: Definition, report: Report) -> set[str]:
     return names
 
 
-def _check_step(field: str, step: StepDefinition, names: set[str], report: Report) -> None:
+def _check_step(field: str, step: StepDefinition, names: set[str], report: Report, *, is_hook: bool = False) -> None:
     if len(step.version) > limits.ID_LENGTH:
         report(f"{field}.version", f"is longer than {limits.ID_LENGTH} characters")
     dependencies = set(step.depends_on)
@@ -89,7 +88,7 @@ def _check_step(field: str, step: StepDefinition, names: set[str], report: Repor
     if len(dependencies) != len(step.depends_on):
         report(f"{field}.depends_on", "names a step twice")
     for position, name in enumerate(step.needs):
-        if name != INPUT and name not in dependencies:
+        if name != INPUT and name not in dependencies and not (is_hook and name in names):
             report(f"{field}.needs[{position}]", f"{name!r} must be 'input' or one of depends_on")
     if len(set(step.needs)) != len(step.needs):
         report(f"{field}.needs", "names an input twice")
@@ -113,65 +112,3 @@ def _check_reachable(definition: Definition, cycles: list[list[str]], report: Re
     for index, step in enumerate(definition.steps):
         if step.name in behind:
             report(f"definition.steps[{index}]", f"{step.name!r} is unreachable: it depends on a cycle")
-
-
-def wait_violations(field: str, wait: Wait, report: Report) -> None:
-    """Report what is wrong with a wait, of a definition or of a worker's `waiting`."""
-    if not wait.any_of:
-        report(f"{field}.any_of", "is empty: a wait needs at least one condition")
-    if len(wait.any_of) > limits.WAIT_CONDITIONS:
-        report(f"{field}.any_of", f"has more than {limits.WAIT_CONDITIONS} conditions")
-    names = [condition.name for condition in wait.any_of]
-    if len(set(names)) != len(names):
-        report(f"{field}.any_of", "names a condition twice")
-    for index, condition in enumerate(wait.any_of):
-        _check_condition(f"{field}.any_of[{index}]", condition, report)
-
-
-def _check_condition(field: str, condition: Condition, report: Report) -> None:
-    if not condition.name or len(condition.name) > limits.ID_LENGTH:
-        report(f"{field}.name", f"must have 1 to {limits.ID_LENGTH} characters")
-    if len(condition.signal) > limits.ID_LENGTH:
-        report(f"{field}.signal.signal_name", f"is longer than {limits.ID_LENGTH} characters")
-    if not 0 <= condition.count <= limits.SIGNAL_COUNT:
-        report(f"{field}.signal.count", f"must be from 0 (= 1) to {limits.SIGNAL_COUNT}")
-    _check_duration(f"{field}.after", condition.after, report, zero_allowed=True)
-    if condition.at is not None and not 0 <= condition.at <= limits.TIME:
-        report(f"{field}.at_time", "must lie between the years 1970 and 9999")
-    if bool(condition.signal) + (condition.after is not None) + (condition.at is not None) != 1:
-        report(field, "must say one of: a signal, a duration, a time")
-
-
-def _check_policy(field: str, step: StepDefinition, renewal_interval: int, report: Report) -> None:
-    if not QUEUE_NAME.match(step.queue):
-        report(f"{field}.queue", f"{step.queue!r} must match {QUEUE_NAME.pattern[:-2]}")
-    if step.priority is not None and not 0 <= step.priority <= limits.PRIORITY_MAX:
-        report(f"{field}.priority", f"must be from 0 to {limits.PRIORITY_MAX}")
-    _check_duration(f"{field}.attempt_timeout", step.attempt_timeout, report)
-    _check_duration(f"{field}.silence_timeout", step.silence_timeout, report)
-    shortest = limits.RENEWALS_PER_LEASE * renewal_interval
-    if step.silence_timeout is not None and 0 < step.silence_timeout < shortest:
-        report(f"{field}.silence_timeout", f"must be at least {shortest} ms, three renewal intervals, by which it is judged")
-    _check_retry(f"{field}.retry", step.retry, report)
-
-
-def _check_retry(field: str, retry: RetryPolicy, report: Report) -> None:
-    if retry.max_attempts is not None and retry.max_attempts < 1:
-        report(f"{field}.max_attempts", "must be at least 1; use `unlimited` for no limit")
-    if not math.isfinite(retry.coefficient) or not 1.0 <= retry.coefficient <= limits.RETRY_COEFFICIENT_MAX:
-        report(f"{field}.coefficient", f"must be from 1 to {limits.RETRY_COEFFICIENT_MAX:g}")
-    if not math.isfinite(retry.jitter) or not 0.0 <= retry.jitter <= 1.0:
-        report(f"{field}.jitter", "must be from 0 to 1")
-    _check_duration(f"{field}.initial_interval", retry.initial_interval, report)
-    _check_duration(f"{field}.max_interval", retry.max_interval, report)
-    if retry.max_interval < retry.initial_interval:
-        report(f"{field}.max_interval", "must not be shorter than initial_interval")
-
-
-def _check_duration(field: str, value: int | None, report: Report, zero_allowed: bool = False) -> None:
-    if value is None:
-        return
-    if value < 0 or (value == 0 and not zero_allowed):
-        report(field, "must be longer than zero" if not zero_allowed else "must not be negative")
-    elif value > limits.DURATION:
-        report(field, f"must be at most {limits.DURATION} ms (100 years)")

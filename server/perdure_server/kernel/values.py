@@ -59,6 +59,7 @@ class Condition(Struct, frozen=True, omit_defaults=True):
     count: int = 1
     after: int | None = None
     at: int | None = None
+    choose: tuple[str, ...] = ()
 
 
 class Wait(Struct, frozen=True):

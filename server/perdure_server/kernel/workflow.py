@@ -1,6 +1,7 @@
 """The instance: one immutable value that holds everything that decides about one workflow.
 
-A step that is BLOCKED is not in `steps`. What the store writes is found by comparing two instances field by field, by identity.
+A step that is BLOCKED is not in `steps`, unless a replay reopened it.
+What the store writes is found by comparing two instances field by field, by identity.
 """
 
 import hashlib
@@ -50,6 +51,29 @@ STEP_ENDS = frozenset({StepState.COMPLETED, StepState.FAILED, StepState.CANCELLE
 CLAIMED = frozenset({StepState.RUNNING, StepState.CANCELLING})
 
 
+class DutyKind(IntEnum):
+    """What has still to be done about a stored change."""
+
+    ACTIVATE_ROUND = 1
+
+
+class Duty(Struct, frozen=True):
+    """Something outside of this document that its owner must do, at `due` or later, until it is done."""
+
+    kind: DutyKind
+    round: int
+    due: int
+    tries: int = 0
+
+
+class PastRequest(Struct, frozen=True):
+    """A start request of an earlier round, so that its repeat is recognised and is not taken for one of this round."""
+
+    request_id: str
+    round: int
+    input_digest: bytes
+
+
 class WorkflowKey(Struct, frozen=True, dict=True):
     """The identity that callers choose."""
 
@@ -66,6 +90,11 @@ class WorkflowKey(Struct, frozen=True, dict=True):
             digest.update(len(encoded).to_bytes(4, "big"))
             digest.update(encoded)
         return digest.digest()[:16]
+
+
+def round_id(workflow_id: bytes, number: int) -> bytes:
+    """The `_id` of an archived round: first 16 bytes of SHA-256 over ("round", the key's id, the round)."""
+    return hashlib.sha256(b"round" + workflow_id + number.to_bytes(8, "big")).digest()[:16]
 
 
 class Claim(Struct, frozen=True, omit_defaults=True):
@@ -133,6 +162,22 @@ class Step(Struct, frozen=True, omit_defaults=True):
     waits: int = 0
     settled: tuple[Settled, ...] = ()
     last_frame_seq: int | None = None
+    end_seq: int = 0  # the event in which it ended: the order in which steps completed
+    step_deadline: int | None = None  # of the step in all its attempts; None while a wait is not counted
+    step_left: int | None = None  # what a wait left of it
+    skipped_by: str = ""  # the step whose choice or failure skipped this one
+    skip_spreads: bool = False  # skipped by a failure: whatever depends on it is skipped, too
+    chosen: tuple[str, ...] = ()
+    compensates: str = ""  # of a compensation: the step that it undoes now
+    total_attempts: int = 0  # charged before the attempts began anew: by a replay, or by a person
+
+
+class Paused(Struct, frozen=True, omit_defaults=True):
+    """No grants, until somebody resumes."""
+
+    since: int
+    actor: str = ""
+    reason: str = ""
 
 
 class Signal(Struct, frozen=True, omit_defaults=True):
@@ -183,7 +228,8 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     wake_secret: str = ""  # what this run's wake tokens are made with; never leaves the document
     input: Payload | None = None
     input_digest: bytes = b""
-    request_ids: tuple[str, ...] = ()
+    request_ids: tuple[str, ...] = ()  # the last start requests of the key, over its rounds
+    past_requests: tuple[PastRequest, ...] = ()  # those among them that are of earlier rounds
     output: Payload | None = None
     failure: Failure | None = None
     failed_step: str = ""
@@ -192,6 +238,16 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     grace_deadline: int | None = None
     cancel_reason: str = ""
     cancel_request_id: str = ""
+    cancel_time: int | None = None
+    paused: Paused | None = None
+    actions: tuple[str, ...] = ()  # request ids of the last verbs that people sent, so that a repeat is one
+    passed_hooks: tuple[str, ...] = ()  # hooks done or passed in this ending
+    reopen: tuple[str, ...] = ()  # completed steps that a replay in preparation reopens
+    replays: int = 0
+    timeout: int | None = None  # the start's own, if it overrides the definition's
+    archived: bool = False  # of an earlier round: stored under an id of its own
+    inert: bool = False  # archived, but the round after it is not known to be stored: nothing happens to it
+    duties: tuple[Duty, ...] = ()
     labels: dict[str, str] = {}
     priority: int = limits.PRIORITY
     queue: str = ""  # overrides the queue of every step
@@ -213,7 +269,7 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     @property
     def workflow_id(self) -> bytes:
         """The store's `_id`."""
-        return self.key.workflow_id
+        return round_id(self.key.workflow_id, self.round) if self.archived else self.key.workflow_id
 
     @property
     def is_ended(self) -> bool:

@@ -12,9 +12,9 @@ from perdure_server.ports.store import Session
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc import page_tokens
 from perdure_server.rpc.decode import definitions as decode
-from perdure_server.rpc.decode import values
+from perdure_server.rpc.decode import policies, values, verbs
 from perdure_server.rpc.decode.workflows import page_size
-from perdure_server.rpc.encode import definitions, workers
+from perdure_server.rpc.encode import definitions, people, workers
 from perdure_server.rpc.faults import Faults
 from perdure_server.rpc.server_info import ServerFacts, server_info
 from perdure_server.rpc.transport import Context
@@ -57,6 +57,22 @@ class AdminService:
         found, active = await self._engine.definition(namespace, workflow_type, request.definition_fingerprint)
         response = wire.SetActiveDefinitionResponse(previous_fingerprint=before.get(workflow_type, ""))
         definitions.registered(response.definition, found, active)
+        return response
+
+    async def update_policy(self, request: wire.UpdatePolicyRequest, _context: Context) -> wire.UpdatePolicyResponse:
+        """Change policies of a registered definition, also for its open workflows."""
+        faults = Faults()
+        namespace, workflow_type = _name(request, faults)
+        values.identifier(request.definition_fingerprint, "definition_fingerprint", faults)
+        faults.check()
+        known, active = await self._engine.definition(namespace, workflow_type, request.definition_fingerprint)
+        changed = policies.updated(request, known)
+        try:
+            stored, _ = await self._engine.register(changed, activate=False, only_if_none=True, validate_only=request.validate_only)
+        except FieldViolation as error:
+            raise policies.with_request_paths(error, request, known) from error
+        response = wire.UpdatePolicyResponse()
+        definitions.registered(response.definition, stored, active)
         return response
 
     async def get_definition(self, request: wire.GetDefinitionRequest, _context: Context) -> wire.GetDefinitionResponse:
@@ -120,6 +136,15 @@ class AdminService:
             response.next_page_token = page_tokens.encode_key(scope, page[size - 1][0])
         return response
 
+    async def resolve_step(self, request: wire.ResolveStepRequest, _context: Context) -> wire.ResolveStepResponse:
+        """Settle, retry or pass a step by a person's word."""
+        ref, resolution, conditions = verbs.resolve(request)
+        try:
+            done = await self._engine.people.resolve(ref, request.step, resolution, conditions)
+        except FieldViolation as error:
+            raise verbs.with_wire_paths(error) from error
+        return people.resolved(done, request.step)
+
     async def get_server_info(self, _request: wire.GetServerInfoRequest, _context: Context) -> wire.GetServerInfoResponse:
         """Version, limits, defaults and condition of this server."""
         return server_info(self._engine, self._facts)
@@ -141,7 +166,7 @@ class AdminService:
 
 
 def _name(
-    request: wire.SetActiveDefinitionRequest | wire.GetDefinitionRequest,
+    request: wire.SetActiveDefinitionRequest | wire.GetDefinitionRequest | wire.UpdatePolicyRequest,
     faults: Faults,
 ) -> tuple[str, str]:
     values.name(request.workflow_type, "workflow_type", TYPE_NAME, faults)

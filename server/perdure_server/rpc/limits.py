@@ -51,7 +51,8 @@ WRITE_STALL: Final = 30 * SECOND
 FINISH_AFTER_HALF_CLOSE: Final = 10 * SECOND
 
 # One call.
-CANCEL_REASON: Final = 4 * KIB
+CANCEL_REASON: Final = 4 * KIB  # and every other reason that a person gives
+ETAG: Final = 256
 START_SIGNALS: Final = 16
 FAIRNESS_KEY: Final = 256
 OFFERED_DEFINITIONS: Final = 64

@@ -9,11 +9,13 @@ from perdure.v1 import workflow_service_pb2 as wire
 from perdure_server.engine.service import Engine
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.workflow import Paused
 from perdure_server.ports.store import PageKey, WorkflowRows
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc import page_tokens
+from perdure_server.rpc.decode import verbs
 from perdure_server.rpc.decode import workflows as decode
-from perdure_server.rpc.encode import values, workflows
+from perdure_server.rpc.encode import attempts, explanations, people, values, workflows
 from perdure_server.rpc.errors import to_status
 from perdure_server.rpc.faults import Faults
 from perdure_server.rpc.guard import resource_name
@@ -98,6 +100,41 @@ class WorkflowService:
         """Ask for a cancel."""
         ref = decode.cancel(request)
         return workflows.cancelled(await self._engine.cancel(ref, request.reason, request.request_id))
+
+    async def terminate_workflow(self, request: wire.TerminateWorkflowRequest, _context: Context) -> wire.TerminateWorkflowResponse:
+        """End at once: tokens fenced, no hooks."""
+        ref, conditions = verbs.conditional(request)
+        return people.terminated(await self._engine.people.terminate(ref, request.reason, conditions))
+
+    async def pause_workflow(self, request: wire.PauseWorkflowRequest, _context: Context) -> wire.PauseWorkflowResponse:
+        """Grant no more claims."""
+        ref, conditions = verbs.conditional(request)
+        return people.paused(await self._engine.people.pause(ref, Paused(0, reason=request.reason), conditions))
+
+    async def resume_workflow(self, request: wire.ResumeWorkflowRequest, _context: Context) -> wire.ResumeWorkflowResponse:
+        """End a pause."""
+        ref, conditions = verbs.conditional(request)
+        return people.resumed(await self._engine.people.resume(ref, conditions))
+
+    async def replay_workflow(self, request: wire.ReplayWorkflowRequest, _context: Context) -> wire.ReplayWorkflowResponse:
+        """Reopen what did not complete."""
+        ref, conditions = verbs.conditional(request)
+        return people.replayed(await self._engine.people.replay(ref, tuple(request.reopen_steps), conditions))
+
+    async def delete_workflow(self, request: wire.DeleteWorkflowRequest, _context: Context) -> wire.DeleteWorkflowResponse:
+        """Remove an ended workflow."""
+        ref, conditions = verbs.conditional(request)
+        return people.deleted(await self._engine.people.delete(ref, conditions))
+
+    async def list_attempts(self, request: wire.ListAttemptsRequest, _context: Context) -> wire.ListAttemptsResponse:
+        """The attempts that are remembered, newest first."""
+        ref, step, size = verbs.attempts(request)
+        view = await self._engine.get(ref, with_payloads=False)
+        return attempts.response(view, step, size, request)
+
+    async def explain_workflow(self, request: wire.ExplainWorkflowRequest, _context: Context) -> wire.ExplainWorkflowResponse:
+        """Why a workflow is where it is."""
+        return explanations.response(await self._engine.explain(*verbs.explain(request)))
 
     async def _start(self, request: wire.StartWorkflowRequest, metadata: Metadata) -> wire.StartWorkflowResponse:
         command = decode.start(request, workflow_trace(metadata, self._sample_ratio))

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import NODEFAULT, msgpack
 from msgspec.structs import astuple, fields
 
-from perdure_server.kernel.workflow import Event, Workflow, WorkflowKey, WorkflowState
+from perdure_server.kernel.workflow import Duty, DutyKind, Event, Workflow, WorkflowKey, WorkflowState, round_id
 from perdure_server.store.step_documents import (
     AS_IS,
     encode_failure,
@@ -80,7 +80,8 @@ def decode(document: Document) -> Workflow:
     """
     workflow_id = document.pop("_id")
     key = WorkflowKey(document.pop("namespace"), document.pop("workflow_type"), document.pop("business_key"))
-    if key.workflow_id != workflow_id:
+    expected = round_id(key.workflow_id, document["round"]) if document.get("archived") else key.workflow_id
+    if expected != workflow_id:
         raise ValueError("the identity in the document is not that of its _id")
     document["key"] = {"namespace": key.namespace, "workflow_type": key.workflow_type, "business_key": key.business_key}
     packed = document.pop("packed_steps", None)
@@ -126,6 +127,14 @@ def _read_labels(labels: list[str]) -> dict[str, str]:
     return found
 
 
+def _encode_duties(duties: tuple[Duty, ...]) -> list[Document]:
+    return [plain(duty) | {"kind": duty.kind.name} for duty in duties]
+
+
+def _read_duties(duties: list[Document]) -> list[Document]:
+    return [duty | {"kind": DutyKind[duty["kind"]]} for duty in duties]
+
+
 _FROM_STORED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "state": WorkflowState.__getitem__,
     "steps": read_steps,
@@ -134,6 +143,7 @@ _FROM_STORED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "failure": read_failure,
     "inbox": read_inbox,
     "labels": _read_labels,
+    "duties": _read_duties,
 }
 
 
@@ -149,6 +159,9 @@ _TO_STORED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "inbox": encode_inbox,
     "events": msgpack.encode,
     "labels": _encode_labels,
+    "paused": plain,
+    "past_requests": plain,
+    "duties": _encode_duties,
 }
 
 

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from perdure.v1 import claim_pb2, definition_pb2
 from perdure.v1.definition_pb2 import StepPolicy
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import INPUT, Definition, StepDefinition, StepKind
+from perdure_server.kernel.definition import INPUT, Branch, Definition, Exhaustion, Hook, Hooks, StepDefinition, StepKind
 from perdure_server.kernel.rejection import FieldViolation
 from perdure_server.kernel.values import RetryPolicy, Wait
 from perdure_server.rpc import limits as rpc_limits
@@ -16,26 +16,26 @@ from perdure_server.rpc.faults import Faults, RequestRefused
 
 # What policies of a step carry that has no rules yet, with the words for it.
 _LATER_POLICIES: Final = {
-    "step_timeout": "a timeout over all attempts",
-    "step_timeout_includes_waits": "a timeout over all attempts",
-    "queue_timeout": "a timeout of waiting for a worker",
     "permits": "permits of shared resources",
     "max_in_flight": "map steps",
     "parent_close": "child workflows",
 }
-_LATER_STEPS: Final = {
-    "map": "map steps",
-    "child": "child workflows",
-    "branches": "branches",
-    "compensate_with": "compensations",
+_LATER_STEPS: Final = {"map": "map steps", "child": "child workflows"}
+_EXHAUSTION: Final = {
+    StepPolicy.ON_EXHAUSTED_UNSPECIFIED: Exhaustion.FAIL_WORKFLOW,
+    StepPolicy.ON_EXHAUSTED_FAIL_WORKFLOW: Exhaustion.FAIL_WORKFLOW,
+    StepPolicy.ON_EXHAUSTED_HOLD: Exhaustion.HOLD,
+    StepPolicy.ON_EXHAUSTED_SKIP_DEPENDANTS: Exhaustion.SKIP_DEPENDANTS,
+    StepPolicy.ON_EXHAUSTED_CONTINUE: Exhaustion.CONTINUE,
 }
-_SUPPORTED_EXHAUSTION: Final = frozenset({StepPolicy.ON_EXHAUSTED_UNSPECIFIED, StepPolicy.ON_EXHAUSTED_FAIL_WORKFLOW})
+_HOOKS: Final = ("on_success", "failure_finalizer", "cancel_finalizer", "prepare_replay")
 _DESCRIPTION: Final = 4 * rpc_limits.KIB
 
 # The kernel keeps policies beside the structure; the wire keeps them in messages of their own.
 _POLICY_PATH: Final = re.compile(
     r"^(definition(?:\.steps\[\d+\])?)\."
-    r"(queue|priority|retry|attempt_timeout|silence_timeout|workflow_timeout|cancel_grace|max_lost_claims|retention)\b"
+    r"(queue|priority|retry|attempt_timeout|silence_timeout|step_timeout|queue_timeout|permits|"
+    r"workflow_timeout|cancel_grace|max_lost_claims|retention)\b"
 )
 _NESTED_PATH: Final = re.compile(r"^definition\.steps\[\d+\]\.(wait|needs)\b")
 _NESTED: Final = {"wait": ".wait", "needs": ".names"}
@@ -43,8 +43,6 @@ _NESTED: Final = {"wait": ".wait", "needs": ".names"}
 
 def definition(message: definition_pb2.Definition, namespace: str, faults: Faults, field: str = "definition") -> Definition:
     """A definition as the kernel knows it, not yet validated; what has no rules yet is noted by name."""
-    if message.HasField("hooks"):
-        faults.unsupported(f"{field}.hooks", "hooks")
     if len(message.description.encode()) > _DESCRIPTION:
         faults.add(f"{field}.description", f"is longer than {_DESCRIPTION} bytes")
     policy = message.policy
@@ -52,12 +50,16 @@ def definition(message: definition_pb2.Definition, namespace: str, faults: Fault
     timeout = values.duration(policy.workflow_timeout, f"{path}.workflow_timeout", faults) if policy.HasField("workflow_timeout") else None
     grace = values.duration(policy.cancel_grace, f"{path}.cancel_grace", faults) if policy.HasField("cancel_grace") else limits.CANCEL_GRACE
     retention = values.duration(policy.retention, f"{path}.retention", faults) if policy.HasField("retention") else limits.RETENTION
+    listed = message.steps[: limits.STEPS + 1]
+    hooks = _hooks(message.hooks)
+    aside = {hook.step for hook in hooks.values()} | {step.compensate_with for step in listed}
     return Definition(
         namespace=namespace,
         workflow_type=message.workflow_type,
-        steps=tuple(_step(step, f"{field}.steps[{index}]", faults) for index, step in enumerate(message.steps[: limits.STEPS + 1])),
+        steps=tuple(_step(step, f"{field}.steps[{index}]", faults, step.name in aside) for index, step in enumerate(listed)),
         version=message.version,
         output_step=message.output_step,
+        hooks=Hooks(**hooks),
         workflow_timeout=timeout,
         cancel_grace=grace,
         max_lost_claims=policy.max_lost_claims if policy.HasField("max_lost_claims") else limits.MAX_LOST_CLAIMS,
@@ -97,19 +99,21 @@ def wire_path(path: str) -> str:
     return _NESTED_PATH.sub(lambda found: found[0] + _NESTED[found[1]], path)
 
 
-def _step(message: definition_pb2.StepDefinition, field: str, faults: Faults) -> StepDefinition:
+def _hooks(message: definition_pb2.Hooks) -> dict[str, Hook]:
+    found: dict[str, definition_pb2.Hook] = {name: getattr(message, name) for name in _HOOKS if message.HasField(name)}
+    return {name: Hook(hook.step, hook.required if hook.HasField("required") else True) for name, hook in found.items()}
+
+
+def _step(message: definition_pb2.StepDefinition, field: str, faults: Faults, is_hook: bool) -> StepDefinition:
     _refuse_later(message, _LATER_STEPS, field, faults)
     if len(message.description.encode()) > _DESCRIPTION:
         faults.add(f"{field}.description", f"is longer than {_DESCRIPTION} bytes")
     is_wait = message.WhichOneof("kind") == "wait"
-    depends_on, needs = _inputs(message)
+    depends_on, needs = _inputs(message, is_hook)
     policy = message.policy
     path = f"{field}.policy"
-    _refuse_later_policies(policy, path, faults)
-    silence = values.duration(policy.silence_timeout, f"{path}.silence_timeout", faults) if policy.HasField("silence_timeout") else None
-    timeout = limits.ATTEMPT_TIMEOUT
-    if policy.HasField("attempt_timeout"):
-        timeout = values.duration(policy.attempt_timeout, f"{path}.attempt_timeout", faults)
+    _refuse_later(policy, _LATER_POLICIES, path, faults)
+    attempt_timeout = _timeout(policy, "attempt_timeout", path, faults)
     return StepDefinition(
         name=message.name,
         kind=StepKind.WAIT if is_wait else StepKind.ACTIVITY,
@@ -117,36 +121,50 @@ def _step(message: definition_pb2.StepDefinition, field: str, faults: Faults) ->
         needs=needs,
         version=message.version,
         wait=_wait(message.wait, f"{field}.wait", faults) if is_wait else None,
+        compensate_with=message.compensate_with,
+        branches=tuple(Branch(branch.name, tuple(branch.steps)) for branch in message.branches),
         queue=policy.queue or "default",
         retry=_retry(policy.retry, f"{path}.retry", faults) if policy.HasField("retry") else RetryPolicy(),
-        attempt_timeout=timeout,
-        silence_timeout=silence,
+        attempt_timeout=limits.ATTEMPT_TIMEOUT if attempt_timeout is None else attempt_timeout,
+        silence_timeout=_timeout(policy, "silence_timeout", path, faults),
+        step_timeout=_timeout(policy, "step_timeout", path, faults),
+        step_timeout_includes_waits=policy.step_timeout_includes_waits,
+        queue_timeout=_timeout(policy, "queue_timeout", path, faults),
+        on_exhausted=_exhaustion(policy, path, faults),
         priority=policy.priority if policy.HasField("priority") else None,
         description=message.description,
     )
 
 
-def _inputs(message: definition_pb2.StepDefinition) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    # What a step needs it also depends on. Without `needs` it gets its dependencies, or the workflow's input where there are none.
+_Timeout: TypeAlias = Literal["attempt_timeout", "silence_timeout", "step_timeout", "queue_timeout"]
+
+
+def _timeout(policy: StepPolicy, name: _Timeout, path: str, faults: Faults) -> int | None:
+    return values.duration(getattr(policy, name), f"{path}.{name}", faults) if policy.HasField(name) else None
+
+
+def _exhaustion(policy: StepPolicy, path: str, faults: Faults) -> Exhaustion:
+    found = _EXHAUSTION.get(policy.on_exhausted)
+    if found is None:
+        faults.add(f"{path}.on_exhausted", "is not known")
+    return found or Exhaustion.FAIL_WORKFLOW
+
+
+def _inputs(message: definition_pb2.StepDefinition, is_hook: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    # What a step needs it also depends on; a hook is in no dependency and gets what there is. Without `needs` a step gets its
+    # dependencies, or the workflow's input where there are none.
     depends_on = list(message.depends_on)
     if not message.HasField("needs"):
         return tuple(depends_on), tuple(dict.fromkeys(depends_on)) or (INPUT,)
     needs = tuple(message.needs.names)
+    if is_hook:
+        return tuple(depends_on), needs
     depends_on += [name for name in dict.fromkeys(needs) if name != INPUT and name not in depends_on]
     return tuple(depends_on), needs
 
 
 def _wait(message: definition_pb2.WaitStep, field: str, faults: Faults) -> Wait | None:
     return values.conditions(message.wait, f"{field}.wait", faults) if message.HasField("wait") else None
-
-
-def _refuse_later_policies(policy: StepPolicy, field: str, faults: Faults) -> None:
-    _refuse_later(policy, _LATER_POLICIES, field, faults)
-    if policy.on_exhausted not in _SUPPORTED_EXHAUSTION:
-        if policy.on_exhausted in StepPolicy.OnExhausted.values():
-            faults.unsupported(f"{field}.on_exhausted", StepPolicy.OnExhausted.Name(policy.on_exhausted))
-        else:
-            faults.add(f"{field}.on_exhausted", "is not known")
 
 
 def _refuse_later(message: definition_pb2.StepDefinition | StepPolicy, features: Mapping[str, str], path: str, faults: Faults) -> None:

@@ -15,8 +15,9 @@ from perdure.v1 import payload_pb2, wait_pb2, workflow_pb2
 from perdure_server.engine.values import Ref
 from perdure_server.kernel import limits
 from perdure_server.kernel.canonical import check_json
+from perdure_server.kernel.policy_validation import QUEUE_NAME, wait_violations
 from perdure_server.kernel.rejection import FieldViolation, Reason
-from perdure_server.kernel.validation import QUEUE_NAME, TYPE_NAME, wait_violations
+from perdure_server.kernel.validation import TYPE_NAME
 from perdure_server.kernel.values import Condition, Failure, Payload, Wait
 from perdure_server.kernel.workflow import WorkflowKey
 from perdure_server.rpc.faults import Faults
@@ -67,6 +68,9 @@ def failure(message: payload_pb2.Failure, field: str, faults: Faults) -> Failure
 
 def wait(message: wait_pb2.Wait, field: str, faults: Faults) -> Wait:
     """What a worker's `waiting` asks for."""
+    for index, item in enumerate(message.any_of):
+        if item.choose:
+            faults.add(f"{field}.any_of[{index}].choose", "belongs into a definition: a worker chooses when it completes")
     found = conditions(message, field, faults)
     wait_violations(field, found, faults.add)
     return found
@@ -78,19 +82,18 @@ def conditions(message: wait_pb2.Wait, field: str, faults: Faults) -> Wait:
 
 
 def _condition(message: wait_pb2.WaitCondition, field: str, faults: Faults) -> Condition:
-    if message.choose:
-        faults.unsupported(f"{field}.choose", "branches chosen by a wait")
-    kind = message.WhichOneof("kind") or ""
+    kind, choose = message.WhichOneof("kind") or "", tuple(message.choose)
     if kind == "signal":
         signal = message.signal
         if not signal.signal_name:
             faults.add(f"{field}.signal.signal_name", "is empty")
-        return Condition(name=message.name or signal.signal_name or "signal", signal=signal.signal_name, count=signal.count or 1)
+        name_or_signal = message.name or signal.signal_name or "signal"
+        return Condition(name=name_or_signal, signal=signal.signal_name, count=signal.count or 1, choose=choose)
     if kind == "after":
-        return Condition(name=message.name or kind, after=duration(message.after, f"{field}.after", faults))
+        return Condition(name=message.name or kind, after=duration(message.after, f"{field}.after", faults), choose=choose)
     if kind == "at_time":
-        return Condition(name=message.name or kind, at=time(message.at_time, f"{field}.at_time", faults))
-    return Condition(name=message.name or "unset")
+        return Condition(name=message.name or kind, at=time(message.at_time, f"{field}.at_time", faults), choose=choose)
+    return Condition(name=message.name or "unset", choose=choose)
 
 
 def duration(message: Duration, field: str, faults: Faults) -> int:

@@ -9,8 +9,9 @@ from perdure_server.engine.values import HeartbeatIn, HeldIn, Hello, ResultIn
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition, StepKind
 from perdure_server.kernel.outcomes import Cancelled, Completed, Failed, Outcome, Released, Waiting
+from perdure_server.kernel.policy_validation import QUEUE_NAME
 from perdure_server.kernel.rejection import FieldViolation
-from perdure_server.kernel.validation import QUEUE_NAME, STEP_NAME, TYPE_NAME
+from perdure_server.kernel.validation import STEP_NAME, TYPE_NAME
 from perdure_server.kernel.values import Payload
 from perdure_server.ports.coordination import Frame
 from perdure_server.ports.store import Subscription
@@ -116,10 +117,15 @@ def poll_lease(message: worker_service_pb2.PollClaimsRequest | worker_service_pb
 
 
 def _completed(message: ResultMessage, faults: Faults) -> Completed:
-    completed = message.completed
-    if completed.choose:
-        faults.unsupported("completed.choose", "branches")
-    return Completed(values.payload(completed.output, "completed.output", faults) if completed.HasField("output") else None)
+    return completed(message.completed, "completed", faults)
+
+
+def completed(message: claim_pb2.Completed, field: str, faults: Faults) -> Completed:
+    """A step's output and the branches that are taken."""
+    if len(message.choose) > limits.STEPS:
+        faults.add(f"{field}.choose", f"has more than {limits.STEPS} entries")
+    output = values.payload(message.output, f"{field}.output", faults) if message.HasField("output") else None
+    return Completed(output, tuple(dict.fromkeys(message.choose)))
 
 
 def _failed(message: ResultMessage, faults: Faults) -> Failed:

@@ -10,8 +10,9 @@ from perdure.v1.workflow_service_pb2 import ListWorkflowsRequest, StartWorkflowR
 from perdure_server.engine.values import Ref
 from perdure_server.kernel import limits
 from perdure_server.kernel.canonical import payload_digest
+from perdure_server.kernel.policy_validation import QUEUE_NAME
 from perdure_server.kernel.start import OnClosed, OnOpen, Start
-from perdure_server.kernel.validation import QUEUE_NAME, STEP_NAME, TYPE_NAME
+from perdure_server.kernel.validation import STEP_NAME, TYPE_NAME
 from perdure_server.kernel.values import Trace
 from perdure_server.kernel.workflow import Signal, WorkflowState
 from perdure_server.ports.store import WorkflowQuery

@@ -1,9 +1,13 @@
 """Definitions as the server keeps them."""
 
+from typing import Final
+
 from perdure.v1 import definition_pb2 as wire
-from perdure_server.kernel.definition import Definition, StepDefinition, StepKind
+from perdure_server.kernel.definition import Definition, Exhaustion, Hook, StepDefinition, StepKind
 from perdure_server.kernel.values import RetryPolicy
 from perdure_server.rpc.encode import values
+
+_EXHAUSTION: Final = {policy: wire.StepPolicy.OnExhausted.Value(f"ON_EXHAUSTED_{policy.name}") for policy in Exhaustion}
 
 
 def registered(target: wire.RegisteredDefinition, source: Definition, active: bool) -> None:
@@ -23,6 +27,11 @@ def definition(target: wire.Definition, source: Definition) -> None:
     target.version = source.version
     target.output_step = source.final_step
     target.description = source.description
+    hooks = source.hooks
+    for name in ("on_success", "failure_finalizer", "cancel_finalizer", "prepare_replay"):
+        hook: Hook | None = getattr(hooks, name)
+        if hook is not None:
+            getattr(target.hooks, name).MergeFrom(wire.Hook(step=hook.step, required=hook.required))
     policy = target.policy
     if source.workflow_timeout is not None:
         values.duration(policy.workflow_timeout, source.workflow_timeout)
@@ -58,12 +67,22 @@ def _step(target: wire.StepDefinition, source: StepDefinition) -> None:
         values.wait(target.wait.wait, source.wait)
     else:
         target.activity.SetInParent()
-    policy = target.policy
+    target.compensate_with = source.compensate_with
+    for branch in source.branches:
+        target.branches.add(name=branch.name, steps=branch.steps)
+    _policy(target.policy, source)
+
+
+def _policy(policy: wire.StepPolicy, source: StepDefinition) -> None:
     policy.queue = source.queue
+    policy.on_exhausted = _EXHAUSTION[source.on_exhausted]
+    policy.step_timeout_includes_waits = source.step_timeout_includes_waits
     if source.priority is not None:
         policy.priority = source.priority
-    if source.silence_timeout is not None:
-        values.duration(policy.silence_timeout, source.silence_timeout)
+    for name in ("silence_timeout", "step_timeout", "queue_timeout"):
+        timeout: int | None = getattr(source, name)
+        if timeout is not None:
+            values.duration(getattr(policy, name), timeout)
     if source.kind is StepKind.ACTIVITY:
         values.duration(policy.attempt_timeout, source.attempt_timeout)
         retry(policy.retry, source.retry)

@@ -67,7 +67,7 @@ def open_wait(target: wait_pb2.Wait, conditions: tuple[OpenCondition, ...]) -> N
 def wait(target: wait_pb2.Wait, value: Wait) -> None:
     """A wait as a definition has it."""
     for item in value.any_of:
-        condition = target.any_of.add(name=item.name)
+        condition = target.any_of.add(name=item.name, choose=item.choose)
         if item.signal:
             condition.signal.signal_name = item.signal
             condition.signal.count = item.count

@@ -16,9 +16,9 @@ from perdure_server.engine.values import (
     SnapshotItem,
     WatchItem,
 )
-from perdure_server.kernel.timing import step_due
+from perdure_server.kernel.transitions import WorkflowEvent
 from perdure_server.kernel.values import Failure
-from perdure_server.kernel.workflow import Event, Step, StepState
+from perdure_server.kernel.workflow import Event, Step, StepState, Workflow, WorkflowState
 from perdure_server.rpc.encode import values, workflows
 
 # How much the watcher wants to see.
@@ -50,7 +50,7 @@ def _change(event: wire.WatchEvent, item: ChangeItem, detail: Detail) -> None:
     if source.last_frame_seq is not None:
         change.last_frame_seq = source.last_frame_seq
     if not source.step:
-        change.workflow_state = workflows.workflow_state(source.state)
+        _workflow_now(change, source, item.view.workflow)
         return
     change.step = source.step
     change.step_state = workflows.step_state(source.state)
@@ -60,7 +60,22 @@ def _change(event: wire.WatchEvent, item: ChangeItem, detail: Detail) -> None:
     if step is not None and _is_latest(source, step):
         if step.claim is not None:
             change.worker_id = step.claim.worker_id
-        _step_now(change, step, detail)
+        _step_now(change, step, item.view.workflow, detail)
+
+
+def _workflow_now(change: wire.StateChange, event: Event, workflow: Workflow) -> None:
+    if event.reason == "PAUSED":
+        change.paused = True
+        if workflow.paused is not None and workflow.paused.since == event.time:
+            change.actor, change.actor_reason = workflow.paused.actor, workflow.paused.reason
+    elif event.reason == "RESUMED":
+        change.paused = False
+    else:
+        change.workflow_state = workflows.workflow_state(event.state)
+        if event.state != WorkflowState.RUNNING:
+            change.paused = False  # what stops or ends a workflow ends its pause, too
+    if event.reason == WorkflowEvent.REPLAY.name:
+        change.fence = workflow.fence
 
 
 def _is_latest(event: Event, step: Step) -> bool:
@@ -68,9 +83,10 @@ def _is_latest(event: Event, step: Step) -> bool:
     return step.state == event.state and step.since == event.time and step.claim_no == event.claim_no
 
 
-def _step_now(change: wire.StateChange, step: Step, detail: Detail) -> None:
+def _step_now(change: wire.StateChange, step: Step, workflow: Workflow, detail: Detail) -> None:
     change.generation = step.generation
-    due = step_due(step)
+    change.chosen_branches.extend(step.chosen)
+    due = workflows.step_next_time(step, workflow)
     if due is not None:
         values.time(change.next_time, due)
     if step.state is StepState.WAITING:

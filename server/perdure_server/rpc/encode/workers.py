@@ -5,12 +5,12 @@ from typing import Final
 
 from perdure.v1 import claim_pb2, errors_pb2, resource_pb2
 from perdure.v1 import worker_service_pb2 as service
-from perdure_server.engine.values import GrantedClaim, HeartbeatOut, PoolServed, RenewedOut, SettledOut, Welcome
+from perdure_server.engine.values import GrantedClaim, HeartbeatOut, HookFacts, PoolServed, RenewedOut, SettledOut, Welcome
 from perdure_server.kernel.definition import Definition, StepKind
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.values import LossCause
 from perdure_server.ports.store import Session, Subscription
-from perdure_server.rpc.encode import values
+from perdure_server.rpc.encode import values, workflows
 from perdure_server.rpc.errors import to_status
 from perdure_server.rpc.trace_context import format_traceparent
 
@@ -39,7 +39,8 @@ def claim(target: claim_pb2.Claim, source: GrantedClaim) -> None:
     target.definition_fingerprint = source.fingerprint
     target.step_contract = plan.contract
     target.traceparent = format_traceparent(source.trace, source.span_id)
-    target.max_attempts = plan.retry.max_attempts or 0
+    if source.hook is None or not source.hook.required:  # a required hook is tried for ever
+        target.max_attempts = plan.retry.max_attempts or 0
     values.duration(target.lease_remaining, source.lease_remaining)
     values.duration(target.attempt_remaining, source.attempt_remaining)
     for name, value in source.inputs.items():
@@ -56,7 +57,31 @@ def claim(target: claim_pb2.Claim, source: GrantedClaim) -> None:
         target.cancel_requested = True
     if plan.silence_timeout is not None:
         values.duration(target.silence_timeout, plan.silence_timeout)
+    for name, failure in source.failed_inputs.items():
+        values.failure(target.failed_inputs[name], failure)
+    if source.hook is not None:
+        hook_context(target.hook, source.hook)
     _memory(target, source)
+
+
+def hook_context(target: claim_pb2.HookContext, source: HookFacts) -> None:
+    """Why a hook or compensation runs."""
+    target.kind = workflows.hook_kind(source.kind)
+    target.compensates = source.compensates
+    target.in_doubt = source.in_doubt
+    target.compensated_idempotency_key = source.compensated_key
+    target.failed_step = source.failed_step
+    if source.compensated_output is not None:
+        values.payload(target.compensated_output, source.compensated_output)
+    if source.failure is not None:
+        values.failure(target.failure, source.failure)
+    if source.cancel_time is not None:
+        target.cancel.reason = source.cancel_reason
+        values.time(target.cancel.request_time, source.cancel_time)
+    for step in source.unfinished:
+        unfinished = target.unfinished.add(step=step.step, idempotency_key=step.idempotency_key, state=workflows.step_state(step.state))
+        if step.checkpoint is not None:
+            values.payload(unfinished.checkpoint, step.checkpoint)
 
 
 def _memory(target: claim_pb2.Claim, source: GrantedClaim) -> None:

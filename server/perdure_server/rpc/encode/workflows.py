@@ -6,8 +6,9 @@ from google.rpc.status_pb2 import Status
 
 from perdure.v1 import workflow_pb2 as wire
 from perdure.v1 import workflow_service_pb2 as service
-from perdure_server.engine.values import CancelAccepted, Signalled, Started, View
-from perdure_server.kernel.definition import Definition, StepDefinition, StepKind
+from perdure_server.engine.explain import queue_of
+from perdure_server.engine.values import CancelAccepted, Signalled, Started, View, etag_of
+from perdure_server.kernel.definition import Definition, HookKind, StepDefinition, StepKind
 from perdure_server.kernel.seal import next_wake
 from perdure_server.kernel.timing import step_due
 from perdure_server.kernel.workflow import Step, StepState, Workflow, WorkflowState
@@ -21,6 +22,7 @@ _KINDS: Final = {
     StepKind.MAP: wire.StepView.KIND_MAP,
     StepKind.CHILD: wire.StepView.KIND_CHILD,
 }
+_HOOKS: Final = {kind: wire.HookKind.Value(f"HOOK_KIND_{kind.name}") for kind in HookKind}
 _BLOCKED: Final = Step(state=StepState.BLOCKED, since=0)
 
 
@@ -56,7 +58,11 @@ def basic(target: wire.Workflow, source: Workflow) -> None:
     target.policy_revision = source.policy_revision
     target.priority = source.priority
     target.fairness_key = source.fairness_key
-    target.etag = f"{source.run_id}.{source.revision}"
+    target.etag = etag_of(source)
+    target.archived = source.archived
+    if source.paused is not None:
+        target.pause.actor, target.pause.reason = source.paused.actor, source.paused.reason
+        values.time(target.pause.pause_time, source.paused.since)
     target.last_change_seq = source.event_seq
     target.traceparent = format_traceparent(source.trace, source.trace.root_span_id)
     target.failed_step = source.failed_step
@@ -122,20 +128,52 @@ def result(view: View) -> service.WaitForResultResponse:
     return response
 
 
+def hook_kind(kind: HookKind) -> wire.HookKind.ValueType:
+    """A hook's kind as the wire numbers it."""
+    return _HOOKS[kind]
+
+
+def step_of(target: wire.StepView, source: Workflow, definition: Definition, name: str, with_payloads: bool = False) -> None:
+    """One step of one workflow, with what its definition and its workflow say of it."""
+    plan, own = definition.by_name[name], source.steps.get(name, _BLOCKED)
+    step(target, own, plan, with_payloads)
+    hook = definition.hook_steps.get(name)
+    if hook is not None:
+        target.hook = hook_kind(hook[0])
+    if plan.kind is StepKind.ACTIVITY:
+        target.queue = queue_of(source, plan)
+    if own.state is StepState.BLOCKED:
+        return
+    found = step_phase(own, source.paused)
+    if found is not None:
+        target.phase, target.phase_reason = found.phase, found.reason
+        values.time(target.phase_since_time, found.since)
+    due = step_next_time(own, source)
+    if due is not None:
+        values.time(target.next_time, due)
+
+
+def step_next_time(source: Step, workflow: Workflow) -> int | None:
+    """When time itself moves this step; None while that waits for the end of a pause."""
+    return step_due(source, workflow.paused is not None)
+
+
 def step(target: wire.StepView, source: Step, plan: StepDefinition, with_payloads: bool) -> None:
-    """One step of one workflow."""
+    """What a step says of itself."""
     target.name = plan.name
     target.kind = _KINDS[plan.kind]
     target.state = step_state(source.state)
+    target.generation = source.generation
+    target.totals.attempts = source.total_attempts + source.attempt
     if source.state is StepState.BLOCKED:
         return
-    target.generation = source.generation
     target.attempt = source.attempt
     target.claim_no = source.claim_no
     if source.claim is not None:
         target.worker_id = source.claim.worker_id
     target.cancel_requested = source.state is StepState.CANCELLING
-    target.totals.attempts = source.attempt
+    target.chosen_branches.extend(source.chosen)
+    target.compensates = source.compensates
     target.totals.lost_claims = source.lost_claims
     target.totals.waits = source.waits
     if source.last_frame_seq is not None:
@@ -155,10 +193,7 @@ def step(target: wire.StepView, source: Step, plan: StepDefinition, with_payload
 
 def _steps(target: wire.Workflow, source: Workflow, definition: Definition, with_payloads: bool) -> None:
     for plan in definition.steps:
-        own = target.steps.add()
-        step(own, source.steps.get(plan.name, _BLOCKED), plan, with_payloads)
-        if plan.kind is StepKind.ACTIVITY:
-            own.queue = source.step_queues.get(plan.name) or source.queue or plan.queue
+        step_of(target.steps.add(), source, definition, plan.name, with_payloads)
 
 
 def _payloads(target: wire.Workflow, source: Workflow) -> None:
@@ -186,6 +221,8 @@ def _cancel(target: wire.Workflow, source: Workflow) -> None:
     if source.state not in {WorkflowState.CANCELLING, WorkflowState.CANCELLED} and not source.cancel_reason:
         return
     target.cancel.reason = source.cancel_reason
+    if source.cancel_time is not None:
+        values.time(target.cancel.request_time, source.cancel_time)
     if source.grace_deadline is not None:
         values.time(target.cancel.grace_end_time, source.grace_deadline)
 
@@ -203,23 +240,17 @@ def _pending_signals(target: wire.Workflow, source: Workflow) -> None:
 def _totals(target: wire.Workflow, source: Workflow) -> None:
     totals = target.totals
     totals.signals = source.signals_received
+    totals.replays = source.replays
     for own in source.steps.values():
         totals.claims += own.claim_no
-        totals.attempts += own.attempt
+        totals.attempts += own.total_attempts + own.attempt
         totals.lost_claims += own.lost_claims
 
 
 def _step_times(target: wire.StepView, source: Step) -> None:
-    found = step_phase(source)
-    if found is not None:
-        target.phase, target.phase_reason = found.phase, found.reason
-        values.time(target.phase_since_time, found.since)
     if source.state is StepState.READY:
         values.time(target.ready_time, source.since)
     if source.started is not None:
         values.time(target.start_time, source.started)
     if source.ended is not None:
         values.time(target.end_time, source.ended)
-    due = step_due(source)
-    if due is not None:
-        values.time(target.next_time, due)

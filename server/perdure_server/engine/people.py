@@ -1,0 +1,163 @@
+"""What people ask of one workflow: pause, resume, terminate, replay, resolve a step, delete."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from perdure_server.engine.commands import require_ref
+from perdure_server.engine.hub import Hub
+from perdure_server.engine.mailbox import Mailboxes
+from perdure_server.engine.parts import Parts
+from perdure_server.engine.queries import Queries
+from perdure_server.engine.spill import Spill
+from perdure_server.engine.turn import Turn
+from perdure_server.engine.values import Ref, etag_of
+from perdure_server.kernel import people
+from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.draft import Draft
+from perdure_server.kernel.outcomes import Completed, Failed
+from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
+from perdure_server.kernel.reopening import reopened
+from perdure_server.kernel.resolving import Resolution, resolve
+from perdure_server.kernel.workflow import Paused, Workflow
+
+
+class Done(Struct, frozen=True):
+    """The answer to a verb. `reopened`: what a replay does again; empty for a repeat of one."""
+
+    workflow: Workflow
+    duplicate: bool
+    definition: Definition
+    reopened: tuple[str, ...] = ()
+
+
+class Conditions(Struct, frozen=True):
+    """What must hold for a verb: `etag` "" = whatever has changed. `validate_only`: say what would be, and store nothing."""
+
+    request_id: str = ""
+    etag: str = ""
+    validate_only: bool = False
+
+
+class VerbCommand:
+    """A verb on one workflow. Answers whether it was a repeat, and the definition by which it was decided."""
+
+    def __init__(self, ref: Ref, verb: str, conditions: Conditions, act: Callable[[Draft], bool]) -> None:
+        self._ref = ref
+        self._repeat_of = (verb, conditions.request_id)
+        self._etag = conditions.etag
+        self._act = act
+
+    def begin(self) -> tuple[Definition, Workflow] | None:
+        """A verb needs an instance that is there."""
+        return None
+
+    def shrink(self) -> bool:
+        """A verb brings nothing that could be left out."""
+        return False
+
+    def apply(self, turn: Turn) -> tuple[bool, Definition]:
+        """True = nothing new."""
+        done = self.decide(turn.draft, turn.is_first)
+        turn.grant_ready(None, returned=False)
+        return not done, turn.draft.definition
+
+    def decide(self, draft: Draft, is_first: bool) -> bool:
+        """False = a repeat. `is_first`: nothing else has changed the instance since the revision that its etag names."""
+        if people.is_repeat(draft.workflow, *self._repeat_of):
+            return False  # before fence and etag are compared: the verb itself has changed them
+        require_ref(draft.workflow, self._ref)
+        require_etag(draft.workflow, self._etag, is_first)
+        return self._act(draft)
+
+
+class People:
+    """All methods raise Rejection, FieldViolation and StoreUnavailable; a `request_id` that is remembered makes a repeat of a call one."""
+
+    def __init__(self, parts: Parts, mailboxes: Mailboxes, queries: Queries, *, spill: Spill, hub: Hub) -> None:
+        self._workflows = parts.store.workflows
+        self._clock = parts.clock
+        self._mailboxes = mailboxes
+        self._queries = queries
+        self._spill = spill
+        self._hub = hub
+
+    async def pause(self, ref: Ref, paused: Paused, conditions: Conditions) -> Done:
+        """No grants until somebody resumes."""
+        return await self._do(ref, "pause", conditions, lambda draft: people.pause(draft, paused, conditions.request_id))
+
+    async def resume(self, ref: Ref, conditions: Conditions) -> Done:
+        """Grants again."""
+        return await self._do(ref, "resume", conditions, lambda draft: people.resume(draft, conditions.request_id))
+
+    async def terminate(self, ref: Ref, reason: str, conditions: Conditions) -> Done:
+        """End at once, without hooks."""
+        return await self._do(ref, "terminate", conditions, lambda draft: people.terminate(draft, reason, conditions.request_id))
+
+    async def replay(self, ref: Ref, reopen: tuple[str, ...], conditions: Conditions) -> Done:
+        """Reopen an ended workflow."""
+        again: list[str] = []
+
+        def act(draft: Draft) -> bool:
+            done = people.replay(draft, reopen, conditions.request_id)
+            found = reopened(Draft(draft.definition, draft.workflow, draft.now), reopen)  # as it was before
+            again[:] = [name for name in draft.definition.ordinary if name in found]
+            return done
+
+        done = await self._do(ref, "replay", conditions, act)
+        return Done(done.workflow, done.duplicate, done.definition, () if done.duplicate else tuple(again))
+
+    async def resolve(self, ref: Ref, step: str, resolution: Resolution, conditions: Conditions) -> Done:
+        """Decide about a held step, or pass a hook."""
+        if isinstance(resolution, Completed | Failed) and not conditions.validate_only:
+            resolution = await self._spilled(ref, resolution)
+        return await self._do(ref, "resolve", conditions, lambda draft: resolve(draft, step, resolution, conditions.request_id))
+
+    async def delete(self, ref: Ref, conditions: Conditions) -> Workflow:
+        """Remove an ended workflow and its payloads, which go first; watchers hear WORKFLOW_NOT_FOUND.
+
+        Nothing of it is remembered, so a repeat finds no workflow. Raises also Rejection WORKFLOW_NOT_CLOSED, REVISION_CONFLICT.
+        """
+        workflow_id = ref.key.workflow_id
+        while True:
+            workflow = await self._queries.load(workflow_id, ref)
+            require_etag(workflow, conditions.etag, is_first=True)
+            if ref.round is not None:
+                raise FieldViolation([("workflow.round", "is the current round: leave it out to delete the whole key")])
+            if not workflow.is_ended:
+                raise Rejection(Reason.WORKFLOW_NOT_CLOSED, "Only an ended workflow can be deleted.", state=workflow.state.name)
+            if conditions.validate_only or await self._workflows.delete(workflow):
+                break
+        if not conditions.validate_only:
+            self._mailboxes.forget(workflow_id)
+            self._hub.removed(workflow)
+        return workflow
+
+    async def _do(self, ref: Ref, verb: str, conditions: Conditions, act: Callable[[Draft], bool]) -> Done:
+        command = VerbCommand(ref, verb, conditions, act)
+        if conditions.validate_only:
+            return await self._try(ref, command)
+        (duplicate, definition), workflow = await self._mailboxes.submit(ref.key.workflow_id, command)
+        return Done(workflow, duplicate, definition)
+
+    async def _try(self, ref: Ref, command: VerbCommand) -> Done:
+        view = await self._queries.view(await self._queries.load(ref.key.workflow_id, None))
+        draft = Draft(view.definition, view.workflow, self._clock.now())
+        done = command.decide(draft, is_first=True)
+        return Done(draft.finish(), not done, view.definition)
+
+    async def _spilled(self, ref: Ref, resolution: Completed | Failed) -> Completed | Failed:
+        workflow_id = ref.key.workflow_id
+        payload = resolution.output if isinstance(resolution, Completed) else resolution.failure.details
+        if not self._spill.needed(workflow_id, [payload]):
+            return resolution
+        owner = await self._queries.load(workflow_id, None)
+        spilled = await self._spill.outcome(workflow_id, owner.run_id, resolution)
+        assert isinstance(spilled, Completed | Failed), "an outcome keeps its kind"
+        return spilled
+
+
+def require_etag(workflow: Workflow, etag: str, is_first: bool) -> None:
+    """Raise Rejection REVISION_CONFLICT unless the instance is what the caller has read, or it named no etag."""
+    if etag and not (is_first and etag == etag_of(workflow)):
+        raise Rejection(Reason.REVISION_CONFLICT, "The workflow has changed since it was read: read it again.")

@@ -1,0 +1,57 @@
+"""Answers to what people ask of one workflow."""
+
+from perdure.v1 import admin_service_pb2 as admin
+from perdure.v1 import workflow_service_pb2 as wire
+from perdure_server.engine.people import Done
+from perdure_server.engine.values import etag_of
+from perdure_server.kernel.workflow import Workflow
+from perdure_server.rpc.encode import values, workflows
+
+
+def terminated(done: Done) -> wire.TerminateWorkflowResponse:
+    """The answer to a terminate."""
+    source = done.workflow
+    response = wire.TerminateWorkflowResponse(state=workflows.workflow_state(source.state), duplicate=done.duplicate, fence=source.fence)
+    values.ref(response.workflow, source.key, source.round)
+    return response
+
+
+def paused(done: Done) -> wire.PauseWorkflowResponse:
+    """The answer to a pause."""
+    response = wire.PauseWorkflowResponse(duplicate=done.duplicate, etag=etag_of(done.workflow))
+    values.ref(response.workflow, done.workflow.key, done.workflow.round)
+    return response
+
+
+def resumed(done: Done) -> wire.ResumeWorkflowResponse:
+    """The answer to a resume."""
+    response = wire.ResumeWorkflowResponse(duplicate=done.duplicate, etag=etag_of(done.workflow))
+    values.ref(response.workflow, done.workflow.key, done.workflow.round)
+    return response
+
+
+def replayed(done: Done) -> wire.ReplayWorkflowResponse:
+    """The answer to a replay; of one that was only checked: as it would be."""
+    source = done.workflow
+    response = wire.ReplayWorkflowResponse(
+        fence=source.fence, state=workflows.workflow_state(source.state), reopened_steps=done.reopened, duplicate=done.duplicate
+    )
+    values.ref(response.workflow, source.key, source.round)
+    return response
+
+
+def deleted(source: Workflow) -> wire.DeleteWorkflowResponse:
+    """The answer to a delete."""
+    response = wire.DeleteWorkflowResponse()
+    values.ref(response.workflow, source.key, source.round)
+    return response
+
+
+def resolved(done: Done, step: str) -> admin.ResolveStepResponse:
+    """The answer to a resolved step."""
+    source = done.workflow
+    response = admin.ResolveStepResponse(
+        workflow_state=workflows.workflow_state(source.state), etag=etag_of(source), duplicate=done.duplicate
+    )
+    workflows.step_of(response.step, source, done.definition, step)
+    return response
