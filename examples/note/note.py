@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta as td
 
 from downstream import asr, llm, notes  # the company's own clients
+
 from perdure import Client, Context, Definition, Retry, Wait, Woken
 
 
