@@ -19,11 +19,11 @@ DEFAULT_LEASE_SECONDS = 30.0
 """Perdure's session lease if nobody sets one."""
 RESTART_SECONDS = 1.0
 """How long after its end a process is started again, as a service manager does."""
-POLL_SECONDS = 0.004
+POLL_SECONDS = 0.001
 """How often the log is read while a kill waits for its moment."""
 LOOK_SECONDS = 0.05
 """How often everything else is looked at that is waited for."""
-AGE_SECONDS = 0.06
+AGE_SECONDS = 0.1
 """How long a step has run when its worker is killed: it is in its middle, and the worker has said that it has it (after 20 ms)."""
 AIM_SECONDS = 60.0
 """How long a kill waits for its moment before it has missed, and a process may take to come up."""

@@ -61,6 +61,33 @@ def in_the_middle(log: Reader, wave: Wave, step: str, age_seconds: float = 0.0) 
     raise MissedError(f"no {step} was seen in its middle")
 
 
+@dataclass(frozen=True)
+class Hit:
+    """A process that was killed in the middle of a step: its pid, when (Unix time, seconds), and the begin of the step."""
+
+    process: Process
+    pid: int
+    time: float
+    begun: Record
+
+    def __str__(self) -> str:
+        return f"kill -9 {self.process.name} {self.pid} in the middle of {describe(self.begun)}"
+
+
+def strike(log: Reader, wave: Wave, step: str, victims: Sequence[Process], age_seconds: float = 0.0) -> Hit:
+    """Waits for the middle of a step, as `in_the_middle`, and sends kill -9 to the one of the victims that runs it, else to the first.
+
+    Raises:
+        MissedError: there was no such moment, or the step came to its end before the kill.
+    """
+    begun = in_the_middle(log, wave, step, age_seconds)
+    victim = next((process for process in victims if process.pid == begun.pid), victims[0])
+    hit = Hit(victim, victim.pid, time.time(), begun)
+    victim.kill()
+    check_hit(log, begun, None if begun.pid == victim.pid else hit.time)
+    return hit
+
+
 def wait_begun(log: Reader, wave: Wave, documents: int = 1) -> None:
     """Waits until steps of so many documents of the wave have begun.
 
@@ -90,13 +117,6 @@ def begun_after(log: Reader, cut: Record, step: str) -> Record:
                 return record
         threading.Event().wait(POLL_SECONDS)
     raise MissedError(f"{step}(doc {cut.document}) did not begin within {AIM_SECONDS:.0f} s")
-
-
-def strike(process: Process, begun: Record, log: Reader) -> None:
-    """kill -9. Raises MissedError if the step had come to its end before it."""
-    killed_at = time.time()
-    process.kill()
-    check_hit(log, begun, None if begun.pid == process.pid else killed_at)
 
 
 def check_hit(log: Reader, begun: Record, killed_at: float | None = None) -> None:

@@ -19,7 +19,7 @@ from examples.documents.corpus import Document
 from examples.documents.counting import Count, count
 from examples.documents.index import Index
 from examples.documents.journal import Execution, Reader, Record
-from examples.documents.kills import MissedError, Wave
+from examples.documents.kills import Hit, MissedError, Wave
 from examples.documents.narration import Narrator
 from examples.documents.old_way.jobs import Jobs
 from examples.documents.old_way.worker import QUEUE, THREADS
@@ -100,10 +100,9 @@ class OldWay:
         """A worker in the middle of `summarise`, the backend while documents arrive, and, once the worker's job runs again, the queue."""
         first, second, third = waves
         with _HandingIn(self._port, first):
-            cut = kills.in_the_middle(self._log, first, "summarise", AGE_SECONDS)
-            self._kill(next(worker for worker in workers if worker.pid == cut.pid), cut)
+            cut = self._restart(kills.strike(self._log, first, "summarise", workers, AGE_SECONDS))
         with _HandingIn(self._port, second):
-            self._kill(backend, kills.in_the_middle(self._log, second, "clean"))
+            self._restart(kills.strike(self._log, second, "clean", [backend]))
         again = kills.begun_after(self._log, cut, "read")
         self._story.event(f"{kills.describe(again)}: the reaper put it back, and it begins at the top")
         with _HandingIn(self._port, third):
@@ -118,12 +117,12 @@ class OldWay:
         if not queued and handed_in > WORKERS * THREADS:
             raise MissedError("the queue was empty when it was flushed")
 
-    def _kill(self, process: Process, begun: Record) -> None:
-        killed = process.pid
-        kills.strike(process, begun, self._log)
-        self._story.event(f"kill -9 {process.name} {killed} in the middle of {kills.describe(begun)}")
+    def _restart(self, hit: Hit) -> Record:
+        """Starts what was killed again, as a service manager does; the begin of the step that was cut."""
+        self._story.event(str(hit))
         threading.Event().wait(RESTART_SECONDS)
-        self._story.event(f"{process.name} is {process.start()}")
+        self._story.event(f"{hit.process.name} is {hit.process.start()}")
+        return hit.begun
 
     def _under_a_hand(self, documents: Sequence[Document], processes: Sequence[Process]) -> None:
         """Hands everything in and starts again what the reader kills, until nothing happens any more."""

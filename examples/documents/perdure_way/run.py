@@ -23,7 +23,7 @@ from examples.documents.perdure_way.plan import CORPUS, DOCUMENT, PUBLISH, Job
 from examples.documents.perdure_way.promises import STARTS, Late, Started, Watched, late_complete, start_many_times, watch_and_cut
 from examples.documents.perdure_way.stored import Stored, what_is_stored
 from examples.documents.processes import Process
-from perdure import Client
+from perdure import Client, WorkflowNotCompleted
 
 T = TypeVar("T")
 
@@ -69,8 +69,9 @@ class PerdureWay:
                 started, watched = await self._under_a_hand(documents, model)
             else:
                 started, watched = await self._under_kills(kills.waves(documents), model)
-            await self._until_all_published(len(documents))
-            self._story.event("everything is published")
+            async with _beside(self._ends(documents)) as ends:
+                await self._look_after(ends)
+            self._story.event("all have ended")
         stored = await what_is_stored(self._cluster.address, documents)
         self._log.news()
         store = self._cluster.services.store
@@ -91,14 +92,12 @@ class PerdureWay:
         """A worker in the middle of `summarise`; once that runs again, the server while documents arrive; then Redis flushed."""
         first, second, third = waves
         async with _beside(self._hand_in(first, model)):
-            cut = await asyncio.to_thread(kills.in_the_middle, self._log, first, "summarise", AGE_SECONDS)
-            await self._kill(next(worker for worker in self._cluster.workers if worker.pid == cut.pid), cut)
-        again = await asyncio.to_thread(kills.begun_after, self._log, cut, "summarise")
-        charged = "" if again.attempt > cut.attempt else " (the first was not charged: its worker had not yet said that it had it)"
-        self._story.event(f"{kills.describe(again)}{charged}; {self._run_again(cut, 'read', 'clean')}")
+            cut = await self._strike(first, "summarise", self._cluster.workers, AGE_SECONDS)
+            again = await asyncio.to_thread(kills.begun_after, self._log, cut, "summarise")
+            charged = "" if again.attempt > cut.attempt else " (the first was not charged: its worker had not yet said that it had it)"
+            self._story.event(f"{kills.describe(again)}{charged}; {self._run_again(cut, 'read', 'clean')}")
         async with _beside(self._hand_in(second, model)):
-            cut = await asyncio.to_thread(kills.in_the_middle, self._log, second, "clean")
-            await self._kill(self._cluster.server, cut)
+            cut = await self._strike(second, "clean", [self._cluster.server])
             following = await asyncio.to_thread(kills.begun_after, self._log, cut, "summarise")
             self._story.event(f"{kills.describe(following)}; {self._run_again(cut, 'clean')}")
         job = Job(third.documents[0], model)
@@ -110,17 +109,15 @@ class PerdureWay:
         return started, watching.result()
 
     async def _under_a_hand(self, documents: Sequence[Document], model: str) -> tuple[Started, Watched]:
-        """Hands everything in and starts again what the reader kills, until all is published."""
+        """Hands everything in and starts again what the reader kills, until all have ended."""
+        self._story.line("A step has three attempts: if you kill its worker three times, its workflow fails, as its policy says.")
         self._story.invite(self._cluster.pids)
         job = Job(documents[0], model)
         started = await start_many_times(self._client, job)
-        async with (
-            _beside(watch_and_cut(self._client, job.document.key)) as watching,
-            _beside(self._hand_in(Wave(documents), model)) as handing_in,
-        ):
-            while not handing_in.done() or len(self._index.contents().published) < len(documents):
-                await self._cluster.restart_what_is_dead()
-                await asyncio.sleep(LOOK_SECONDS)
+        watch, hand_in = watch_and_cut(self._client, job.document.key), self._hand_in(Wave(documents), model)
+        async with _beside(watch) as watching, _beside(hand_in) as handing_in:
+            await self._look_after(handing_in)
+            await self._look_after(watching)
         return started, watching.result()
 
     async def _hand_in(self, wave: Wave, model: str, unclicked: Document | None = None) -> None:
@@ -131,17 +128,17 @@ class PerdureWay:
             if document.number % 2 == 0 and document != unclicked:
                 await insist(partial(run.signal, PUBLISH, signal_id=f"click-{run.key}"))
 
-    async def _kill(self, process: Process, begun: Record) -> None:
-        killed = process.pid
-        gone_at = time.time()
-        kills.strike(process, begun, self._log)
-        self._story.event(f"kill -9 {process.name} {killed} in the middle of {kills.describe(begun)}")
-        await self._cluster.restart(process)
-        # Nothing else is killed before it is back: one failure at a time is what is shown.
-        await self._cluster.until_up(process)
-        if process is self._cluster.server:
-            self._outages.append((gone_at, time.time()))
-            self._story.event(f"server is back, {time.time() - gone_at:.1f} s after it was killed")
+    async def _strike(self, wave: Wave, step: str, victims: Sequence[Process], age_seconds: float = 0.0) -> Record:
+        """Kills, and waits until what was killed is back: one failure at a time is what is shown. The begin of the step that was cut."""
+        # In a thread that does nothing else, so that the kill comes within milliseconds.
+        hit = await asyncio.to_thread(kills.strike, self._log, wave, step, victims, age_seconds)
+        self._story.event(str(hit))
+        await self._cluster.restart(hit.process)
+        await self._cluster.until_up(hit.process)
+        if hit.process is self._cluster.server:
+            self._outages.append((hit.time, time.time()))
+            self._story.event(f"server is back, {time.time() - hit.time:.1f} s after it was killed")
+        return hit.begun
 
     def _run_again(self, cut: Record, *steps: str) -> str:
         """Which of the steps of the document that was cut were begun again since, in words."""
@@ -150,12 +147,24 @@ class PerdureWay:
         again = [step for step in steps if step in begun]
         return f"{', '.join(again)} RUN AGAIN" if again else f"{', '.join(steps)} not run again"
 
-    async def _until_all_published(self, documents: int) -> None:
-        deadline = time.monotonic() + LONGEST_SECONDS
-        while len(self._index.contents().published) < documents and time.monotonic() < deadline:
-            if not self._settings.kill_by_hand:
+    async def _look_after(self, work: "asyncio.Task[Any]") -> None:
+        """Until the work is done: restarts what the reader kills; where nobody is to kill any more, nothing may die."""
+        while not work.done():
+            if self._settings.kill_by_hand:
+                await self._cluster.restart_what_is_dead()
+            else:
                 self._cluster.check()
             await asyncio.sleep(LOOK_SECONDS)
+
+    async def _ends(self, documents: Sequence[Document]) -> None:
+        """Waits for every workflow's end, whatever it is; at most for `LONGEST_SECONDS` if it is not up to the reader."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(None if self._settings.kill_by_hand else LONGEST_SECONDS):
+                await asyncio.gather(*(self._end(document.key) for document in documents))
+
+    async def _end(self, key: str) -> None:
+        with contextlib.suppress(WorkflowNotCompleted):
+            await insist(self._client.run(DOCUMENT, key).result)
 
 
 @contextlib.asynccontextmanager
