@@ -94,7 +94,7 @@ def test_what_is_not_charged_and_what_had_ended_is_said() -> None:
     outcome = outcome_of([before, after])
     assert cause(Again(before, after, None), outcome).endswith("which is not charged")
     ended = outcome_of([*ran("index", KILLED), *ran("index", claim_no=2)])
-    assert "between its end and the answer" in cause(ended.count.again[0], ended)
+    assert "between the end of the step and the answer" in cause(ended.count.again[0], ended)
 
 
 def test_what_ended_while_there_was_no_server() -> None:

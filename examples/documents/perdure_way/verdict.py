@@ -38,7 +38,7 @@ def cause(again: Again, outcome: Outcome) -> str:
     if before.pid in outcome.killed:
         told = ""
         if again.result is not None:
-            told = " between its end and the answer; its key kept the effect from being doubled"
+            told = " between the end of the step and the answer to its result"
         elif again.record.attempt == before.attempt:
             told = " before it had said that it had the claim, which is not charged"
         return f"its worker {before.pid} was killed{told}"
