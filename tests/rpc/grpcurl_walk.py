@@ -43,9 +43,9 @@ class Step:
         return f"grpcurl -plaintext {data}{ADDRESS} {self.call}"
 
 
-NOTE: Final = {"workflow_type": "note", "business_key": "note-42"}
+NOTE: Final = {"workflow_type": "memo", "business_key": "memo-42"}
 DEFINITION: Final = {
-    "workflow_type": "note",
+    "workflow_type": "memo",
     "steps": [
         {"name": "transcribe"},
         {
@@ -55,7 +55,7 @@ DEFINITION: Final = {
         },
     ],
 }
-POOL: Final = {"pool": "mine", "workflow_type": "note", "any_contract": True}
+POOL: Final = {"pool": "mine", "workflow_type": "memo", "any_contract": True}
 
 STEPS: Final = (
     Step(
@@ -135,7 +135,7 @@ STEPS: Final = (
         "`signal_id` makes it count once, however often it is sent:",
         "perdure.v1.WorkflowService/Signal",
         {"workflow": NOTE, "signal_name": "choose", "signal_id": "click-7", "payload": {"json": "1"}},
-        {"workflow": {"business_key": "note-42"}, "consumed": True},
+        {"workflow": {"business_key": "memo-42"}, "consumed": True},
     ),
     Step(
         "## Watch\nA snapshot, then what happens, until the end (here both at once). A `resume_token` goes on after its event:",

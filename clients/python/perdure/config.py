@@ -33,7 +33,13 @@ def connection_config(
     """What is given, else what the environment says, else the defaults. Empty variables count as unset."""
     known = os.environ if environment is None else environment
     return ConnectionConfig(
-        address or known.get("PERDURE_ADDRESS") or DEFAULT_ADDRESS,
+        _with_port(address or known.get("PERDURE_ADDRESS") or DEFAULT_ADDRESS),
         namespace or known.get("PERDURE_NAMESPACE") or DEFAULT_NAMESPACE,
         token or known.get("PERDURE_TOKEN") or "",
     )
+
+
+def _with_port(address: str) -> str:
+    """A bare host gets the port of `perdure dev`; gRPC itself would try 443."""
+    is_bare = ":" not in address.rpartition("]")[2] and "/" not in address
+    return address + DEFAULT_ADDRESS[DEFAULT_ADDRESS.rindex(":") :] if is_bare else address

@@ -140,5 +140,5 @@ def _not_found(workflow_type: str, fingerprint: str) -> Rejection:
             workflow_type=workflow_type,
             fingerprint=fingerprint,
         )
-    text = f"No definition of type {workflow_type!r} is active. Register one: perdure definitions apply FILE --activate"
+    text = f"No definition of type {workflow_type!r} is active. A worker that connects registers its own."
     return Rejection(Reason.DEFINITION_NOT_FOUND, text, workflow_type=workflow_type)

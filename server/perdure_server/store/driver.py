@@ -153,8 +153,9 @@ def encoded(document: Mapping[str, Any]) -> RawBSONDocument:
 def _warn_of_contradictions(url: str) -> None:
     if url.startswith("mongodb+srv://"):
         return  # parsing would ask DNS here, on the event loop; the options are overridden all the same
-    found = {name.lower() for name in parse_uri(url, warn=False)["options"]}
-    ignored = sorted(name for name in _CONTRADICTING if name in found)
+    found = {name.lower(): value for name, value in parse_uri(url, warn=False)["options"].items()}
+    same = found.get("retrywrites") is False
+    ignored = sorted(name for name in _CONTRADICTING if name in found and not (same and name == "retrywrites"))
     if ignored:
         log.warning("options of the MongoDB URL are overridden, since they would weaken what an OK means: %s", ", ".join(ignored))
 

@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import contextlib
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -19,6 +20,8 @@ from perdure.worker.claims import Held, Reply
 from perdure.worker.inputs import fetch_refs
 from perdure.worker.ledger import Ledger
 from perdure.worker.mailbox import Mailbox
+
+_log = logging.getLogger("perdure.worker")
 
 
 class Activity:
@@ -148,6 +151,8 @@ async def perform(activity: Activity, calls: Calls, invoke: Invoke) -> worker_se
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 -- whatever an activity raises is its outcome, SystemExit too
+        claim = activity.held.claim
+        _log.warning("%s of %s, attempt %d, raised:", claim.step, claim.workflow.business_key, claim.attempt, exc_info=error)
         return None if activity.is_lost else results.of_exception(error)
 
 

@@ -4,7 +4,7 @@ import asyncio
 import traceback
 
 from perdure import limits, payloads
-from perdure.errors import PerdureError
+from perdure.errors import PayloadRejected, PerdureError
 from perdure.failure import Failure, cut, failure_type
 from perdure.v1 import payload_pb2, worker_service_pb2
 from perdure.waits import KEEP, Wait
@@ -78,6 +78,7 @@ def failure_message(error: BaseException) -> payload_pb2.Failure:
     else:
         text = "the activity raised CancelledError by itself" if isinstance(error, asyncio.CancelledError) else str(error)
         message = payload_pb2.Failure(type=failure_type(type(error)), message=cut(text, limits.FAILURE_MESSAGE_BYTES))
+        message.non_retryable = isinstance(error, PayloadRejected)  # the same value fails the same way in every attempt
         details = None
     message.details.CopyFrom(_details(error, details))
     return message

@@ -76,9 +76,17 @@ def workflow_phase(workflow: Workflow) -> PhaseFound | None:
         own = step_phase(step, workflow.paused)
         if own is not None and (own.phase not in found or own.since < found[own.phase].since):
             found[own.phase] = PhaseFound(own.phase, f"{name}: {own.reason}" if own.reason else name, own.since)
+    if not workflow.steps:
+        found |= _of_row(workflow)
     if workflow.paused is not None:
         found[wire.PHASE_PAUSED] = PhaseFound(wire.PHASE_PAUSED, pause_words(workflow.paused), workflow.paused.since)
     return first(found)
+
+
+def _of_row(workflow: Workflow) -> dict[wire.Phase.ValueType, PhaseFound]:
+    # A row of a list carries no steps; what the indexes go by tells as much.
+    phase = wire.PHASE_EXECUTING if workflow.sessions else wire.PHASE_QUEUED if workflow.ready else wire.PHASE_WAITING
+    return {phase: PhaseFound(phase, "", workflow.update_time)}
 
 
 def first(found: dict[wire.Phase.ValueType, PhaseFound]) -> PhaseFound | None:
