@@ -54,13 +54,14 @@ class Verdict:
     late: int
     repeated: int
     unknown_calls: int
+    watch_streams: int
     breaches: tuple[str, ...]
 
     def __str__(self) -> str:
         return (
             f"{self.workflows} workflows, {self.begun} activities begun, {self.begun_again} of them because the claim before was lost, "
             f"{self.answered} results answered OK ({self.repeated} as repeats), {self.late} too late, {self.unknown_calls} calls repeated "
-            f"by callers, {len(self.breaches)} breaches"
+            f"by callers, {self.watch_streams} streams of watchers, {len(self.breaches)} breaches"
         )
 
 
@@ -78,6 +79,7 @@ async def check(load: Load) -> Verdict:
         late=sum(fact.reason in LATE for fact in answers),
         repeated=sum(fact.duplicate for fact in answers),
         unknown_calls=load.unknown,
+        watch_streams=load.streams,
         breaches=breaches,
     )
 
@@ -171,6 +173,12 @@ def _every_signal_counted_once(case: Case) -> Iterator[str]:
             yield f"{fact.key}: signal {fact.signal_id} was answered OK; stored ids {workflow.signal_ids}, consumed {wakes}"
 
 
+def _watchers_saw_everything(case: Case) -> Iterator[str]:
+    for fact in case.told["watched"]:
+        if fact.reason or fact.outcome != case.stored[fact.key].state.name:
+            yield f"a watcher of {fact.key} saw it end as {fact.outcome}, {fact.reason or 'nothing missing'}"
+
+
 RULES: Final[tuple[Callable[[Case], Iterator[str]], ...]] = (
     _everything_accepted_is_there,
     _everything_has_ended_well,
@@ -182,6 +190,7 @@ RULES: Final[tuple[Callable[[Case], Iterator[str]], ...]] = (
     _inputs_were_the_stored_outputs,
     _attempts_are_bounded_and_counted,
     _every_signal_counted_once,
+    _watchers_saw_everything,
 )
 
 

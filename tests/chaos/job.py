@@ -11,7 +11,7 @@ from perdure.v1 import claim_pb2, definition_pb2, worker_service_pb2
 from tests.e2e.channels import definition
 from tests.e2e.stream_worker import lapse
 
-SECONDS = 0.25  # of each activity: long enough that a kill finds many in the middle
+SECONDS = 0.5  # of each activity: long enough that a kill finds many in the middle
 STEPS = ("fetch", "left: fetch", "right: fetch", "wait_go: left right", "publish: wait_go left right")
 ACTIVITIES = ("fetch", "left", "right", "publish")
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from perdure.v1 import claim_pb2, worker_service_pb2
 
-KINDS: Final = ("begun", "sent", "answered", "started", "signalled")
+KINDS: Final = ("begun", "sent", "answered", "started", "signalled", "watched")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from tests.chaos.scene import Scene, WorkerProcess
 from tests.e2e.channels import Perdure, connected
 from tests.e2e.servers import PerdureProcess
 from tests.e2e.stream_worker import lapse
+from tests.e2e.watcher import Watched
 
 T = TypeVar("T")
 
@@ -37,6 +38,7 @@ class Load:
         self.reader = Reader(self.path)
         self.workers: list[WorkerProcess] = []
         self.unknown = 0
+        self.streams = 0
         self._journal = Journal(self.path, "caller")
         self._perdures = perdures
         self._started: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
@@ -60,6 +62,12 @@ class Load:
         async with asyncio.TaskGroup() as group:
             for key in keys:
                 group.create_task(self._signal(key))
+
+    async def watch(self, keys: Iterable[str]) -> None:
+        """Watch these to their end, over as many streams as it takes."""
+        async with asyncio.TaskGroup() as group:
+            for key in keys:
+                group.create_task(self._watch(key))
 
     async def until(self, what: str, count: int, within: float = 60.0) -> None:
         """Wait for that many facts of a kind."""
@@ -112,6 +120,23 @@ class Load:
         async with self._limit:
             answer = await self.insist(lambda perdure: perdure.workflows.Signal(request))
         self._journal.write("signalled", key, signal_id=request.signal_id, duplicate=answer.duplicate, fence=answer.fence)
+
+    async def _watch(self, key: str) -> None:
+        await self._started[key].wait()
+        seen = Watched()
+        streams = 0
+        name = workflow_pb2.WorkflowRef(workflow_type=self.workflow_type, business_key=key)
+        while not seen.ended:
+            streams += 1
+            try:
+                await seen.follow(random.choice(self._perdures), name)
+            except grpc.aio.AioRpcError as error:
+                if error.code() not in UNKNOWN:
+                    raise
+                await lapse(random.uniform(0.05, 0.2))
+        self.streams += streams
+        state = workflow_pb2.Workflow.State.Name(seen.ended).removeprefix("STATE_")
+        self._journal.write("watched", key, outcome=state, reason=f"{seen.missing} missing" if seen.missing or seen.gaps else "")
 
     async def _open_count(self) -> int:
         states = workflow_pb2.Workflow

@@ -126,6 +126,8 @@ BREACHES: dict[str, tuple[Callable[[Story], Story], str]] = {
     "unneeded input": (with_facts(Fact("begun", "k", "left", 1, inputs=(("right", "1"),))), "which it does not need"),
     "too many attempts": (with_step("fetch", attempt=4, claim_no=4), "attempt 4 of 3"),
     "signal lost": (with_workflow(signal_ids=()), "signal go-k was answered OK"),
+    "watcher missed": (with_facts(Fact("watched", "k", outcome="COMPLETED", reason="[4] missing")), "saw it end as COMPLETED, [4] missing"),
+    "watcher misled": (with_facts(Fact("watched", "k", outcome="FAILED")), "saw it end as FAILED"),
     "signal not consumed": (with_step("wait_go", output=None), "signal go-k was answered OK"),
 }
 

@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.chaos, pytest.mark.timeout(180)]
 
 WORKFLOWS = 200
 LATER = 40  # started while things are broken
-MIDDLE = 150  # activities begun when the fault comes: every workflow runs, few have reached their last step
+MIDDLE = 150  # activities begun when the fault comes, at least
+HELD = 5  # activities at work when it comes, at least
+WATCHED = 10
 ENDS_WITHIN = 60.0
 
 Fault = Callable[[Load], Awaitable[None]]
@@ -81,14 +83,19 @@ FAULTS: dict[str, Fault] = {
 
 @asynccontextmanager
 async def running(scene: Scene, workflow_type: str, report: Report, attempts: int = 3) -> AsyncIterator[Load]:
-    """In the block two hundred workflows run; at its end all have ended, and every answer is compared with the store."""
+    """In the block two hundred workflows run; at its end all have ended, and every answer is compared with the store.
+
+    None can end before the block, since each waits for its signal.
+    """
     async with loaded(scene, workflow_type, attempts) as load:
         first = [f"k{number}" for number in range(WORKFLOWS)]
         later = [f"later{number}" for number in range(LATER)]
         async with asyncio.TaskGroup() as calls:
             calls.create_task(load.start(first))
-            calls.create_task(load.signal(first[::2]))
+            calls.create_task(load.watch(first[:WATCHED]))
+            await load.until("started", WORKFLOWS)
             await load.until("begun", MIDDLE)
+            calls.create_task(load.signal(first[::2]))
             calls.create_task(load.start(later))
             yield load
             calls.create_task(load.signal(first[1::2] + later))
@@ -104,7 +111,11 @@ async def running(scene: Scene, workflow_type: str, report: Report, attempts: in
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_c76_nothing_is_lost_and_nothing_stored_runs_again(scene: Scene, report: Report, fault: str) -> None:
     async with running(scene, f"kill_{fault}", report) as load:
+        counts = load.reader.look().counts
+        held = counts["begun"] - counts["sent"]
+        report(f"hit with {counts['started']} workflows running, {held} activities at work")
         await FAULTS[fault](load)
+    assert held >= HELD, "the fault came when nobody was at work"
 
 
 async def test_everything_at_random(scene: Scene, report: Report, random_source: random.Random) -> None:

@@ -40,6 +40,7 @@ def client_definition(workflow_type: str, journal: Journal) -> Definition:
         journal.write("begun", facts.business_key, **fact)
         await lapse(job.SECONDS)
         if job.fails(facts.step, facts.business_key, facts.attempt):
+            journal.write("sent", facts.business_key, **fact, outcome="failed")
             raise RuntimeError("the first attempt of every fifth key fails")
         output = job.made_by(facts.step, facts.claim_no)
         journal.write("sent", facts.business_key, **fact, outcome="completed", output=json.dumps(output))

@@ -11,6 +11,7 @@ from perdure.v1 import claim_pb2, payload_pb2, watch_pb2, worker_service_pb2, wo
 from tests.coordination.proxy import Proxy
 from tests.e2e.channels import COMPLETED, Perdure, connected
 from tests.e2e.servers import PerdureProcess
+from tests.e2e.watcher import Watched
 
 FRAMES = 10
 
@@ -30,41 +31,6 @@ async def send_frames(perdure: Perdure, claim: claim_pb2.Claim, first: int) -> N
     await perdure.workers.Heartbeat(request)
 
 
-class Watched:
-    """What a watcher saw, over all its streams."""
-
-    def __init__(self) -> None:
-        self.token = ""
-        self.changes: list[int] = []
-        self.frames: list[tuple[str, int, int]] = []
-        self.ended = False
-
-    async def follow(self, watcher: Perdure, frames: int = 0) -> None:
-        """Read until that many frames have been seen, the end has come, or the stream breaks."""
-        request = workflow_service_pb2.WatchRequest(workflow=watcher.ref(), resume_token=self.token, include_frames=True)
-        async for answer in watcher.workflows.Watch(request, timeout=20):
-            for event in answer.events:
-                self._see(event)
-            if frames and len(self.frames) >= frames:
-                return
-
-    def _see(self, event: watch_pb2.WatchEvent) -> None:
-        self.token = event.resume_token
-        match event.WhichOneof("event"):
-            case "snapshot":
-                self.changes = [event.snapshot.last_change_seq]
-            case "change":
-                self.changes.append(event.change.seq)
-            case "frame":
-                self.frames.append((event.frame.step, event.frame.claim_no, event.frame.seq))
-            case "gap":
-                pytest.fail("everything is still retained")
-            case "end":
-                self.ended = True
-            case _:
-                pass
-
-
 async def test_a_watch_goes_on_after_a_cut_with_nothing_missing(perdure: Perdure, proxy: Proxy) -> None:
     await perdure.register("a", "b: a")
     await perdure.start()
@@ -72,16 +38,17 @@ async def test_a_watch_goes_on_after_a_cut_with_nothing_missing(perdure: Perdure
     await send_frames(perdure, claim, 1)
     seen = Watched()
     async with connected(f"127.0.0.1:{proxy.port}", perdure.workflow_type) as watcher:
-        await seen.follow(watcher, frames=FRAMES)
+        await seen.follow(watcher, watcher.ref(), frames=FRAMES)
         proxy.drop()
         await send_frames(perdure, claim, 1 + FRAMES)  # while nobody watches
         await perdure.complete(claim)
         await perdure.complete(await perdure.taken("b"))
     async with connected(f"127.0.0.1:{proxy.port}", perdure.workflow_type) as watcher:
-        await seen.follow(watcher)
-    assert seen.ended
+        await seen.follow(watcher, watcher.ref())
+    assert seen.ended == COMPLETED
+    assert not seen.gaps, "everything is still retained"
     assert seen.frames == [("a", 1, seq) for seq in range(1, 1 + 2 * FRAMES)]
-    assert seen.changes == list(range(seen.changes[0], seen.changes[-1] + 1))
+    assert seen.missing == []
     assert seen.changes[-1] == (await perdure.get()).last_change_seq
 
 
