@@ -99,6 +99,8 @@ class Reader:
         self._offset = 0
         self._open: dict[tuple[int, int, str, int, int], Record] = {}
         self.records: list[Record] = []
+        self.ended: set[tuple[int, str]] = set()
+        """Documents and steps that have come to an end at least once."""
 
     def news(self) -> list[Record]:
         """Records that are new; a line without its end is left for the next call.
@@ -120,6 +122,8 @@ class Reader:
                 self._open[record.execution] = record
             else:
                 self._open.pop(record.execution, None)
+            if record.event == "end":
+                self.ended.add((record.document, record.step))
         return new
 
     def open_executions(self) -> list[Record]:

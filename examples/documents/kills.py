@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from examples.documents.config import AIM_SECONDS, POLL_SECONDS
+from examples.documents.config import AIM_SECONDS, LOOK_SECONDS, POLL_SECONDS
 from examples.documents.corpus import Document
 from examples.documents.journal import Reader, Record
 from examples.documents.processes import Process
@@ -54,7 +54,7 @@ def in_the_middle(log: Reader, wave: Wave, step: str, age_seconds: float = 0.0) 
         for record in log.open_executions():
             if record.document == targets[0] and record.step == step and time.time() - record.time >= age_seconds:
                 return record
-        if any(record.document == targets[0] and record.step == step and record.event == "end" for record in log.records):
+        if (targets[0], step) in log.ended:
             targets.pop(0)
         else:
             threading.Event().wait(POLL_SECONDS)
@@ -99,7 +99,7 @@ def wait_begun(log: Reader, wave: Wave, documents: int = 1) -> None:
     while len({record.document for record in log.records if record.event == "begin"} & wanted) < documents:
         if time.monotonic() > deadline:
             raise MissedError(f"not even {documents} of {len(wanted)} documents were begun within {AIM_SECONDS:.0f} s")
-        threading.Event().wait(POLL_SECONDS)
+        threading.Event().wait(LOOK_SECONDS)
         log.news()
 
 
@@ -115,7 +115,7 @@ def begun_after(log: Reader, cut: Record, step: str) -> Record:
         for record in log.records:
             if record.event == "begin" and (record.document, record.step) == (cut.document, step) and record.time > cut.time:
                 return record
-        threading.Event().wait(POLL_SECONDS)
+        threading.Event().wait(LOOK_SECONDS)
     raise MissedError(f"{step}(doc {cut.document}) did not begin within {AIM_SECONDS:.0f} s")
 
 

@@ -23,7 +23,7 @@ Matrix = NDArray[np.float32]
 
 PASSAGE_WORDS = 120
 PASSAGE_STRIDE = 60  # passages overlap by half, so that no sentence is seen only at an edge
-FITTED_PASSAGES = 800  # evenly over the corpus; the decomposition is cubic in it
+FITTED_PASSAGES = 500  # evenly over the corpus; the decomposition is cubic in it
 FITTED_PER_DOCUMENT = 40  # no document may own the model
 VOCABULARY = 12_000
 RARE = 2  # a term of fewer passages teaches nothing

@@ -100,11 +100,15 @@ class PerdureWay:
             cut = await self._strike(second, "clean", [self._cluster.server])
             following = await asyncio.to_thread(kills.begun_after, self._log, cut, "summarise")
             self._story.event(f"{kills.describe(following)}; {self._run_again(cut, 'clean')}")
-        job = Job(third.documents[0], model)
+            return await self._under_a_flush(third, model)
+
+    async def _under_a_flush(self, wave: Wave, model: str) -> tuple[Started, Watched]:
+        """Redis flushed when half of the wave has begun; its first document is the one that is started many times, and watched."""
+        job = Job(wave.documents[0], model)
         started = await start_many_times(self._client, job)
         self._story.event(f"one key started {STARTS} times at once: {started.runs} workflow")
-        async with _beside(watch_and_cut(self._client, job.document.key)) as watching, _beside(self._hand_in(third, model, job.document)):
-            await asyncio.to_thread(kills.wait_begun, self._log, third, (1 + len(third.documents)) // 2)
+        async with _beside(watch_and_cut(self._client, job.document.key)) as watching, _beside(self._hand_in(wave, model, job.document)):
+            await asyncio.to_thread(kills.wait_begun, self._log, wave, (1 + len(wave.documents)) // 2)
             await self._cluster.flush_redis()
         return started, watching.result()
 
