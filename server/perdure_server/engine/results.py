@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_FRAMES_WITHIN = limits.SECOND // 2
+_FRAMES_WITHIN = limits.FRAMES_WITHIN
 _FREES_THE_SLOT = frozenset({Reason.CLAIM_LOST, Reason.CLAIM_ALREADY_SETTLED, Reason.WORKFLOW_NOT_FOUND})
 
 

@@ -36,6 +36,7 @@ EXPIRY_MARGIN: Final = 2 * SECOND
 SWEEP_INTERVAL: Final = 1 * SECOND
 REVISION_POLL_INTERVAL: Final = 2 * SECOND
 DRAIN_GRACE: Final = 10 * SECOND
+FRAMES_WITHIN: Final = 2 * SECOND  # how long a result waits for the frames before it
 DUTY_RETRY_FIRST: Final = 1 * SECOND
 DUTY_RETRY_CAP: Final = 1 * MINUTE
 DUTY_DOUBLINGS: Final = 6
