@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from perdure_server.engine.values import HeartbeatIn, ResultIn
+from perdure_server.kernel import limits
 from perdure_server.kernel.outcomes import Completed
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.ports.coordination import Frame
@@ -95,7 +96,7 @@ async def test_a_result_does_not_wait_for_ever(world: World) -> None:
     world.coordination.append_gate = asyncio.Event()
     worker.beat(worker.claim("a"), "1")
     number = worker.send(worker.claim("a"), Completed())
-    assert await world.until(lambda: number in worker.settled) <= 600
+    assert await world.until(lambda: number in worker.settled) <= limits.FRAMES_WITHIN + 100
     assert await world.completed()
 
 
