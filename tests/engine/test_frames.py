@@ -98,6 +98,8 @@ async def test_a_result_does_not_wait_for_ever(world: World) -> None:
     number = worker.send(worker.claim("a"), Completed())
     assert await world.until(lambda: number in worker.settled) <= limits.FRAMES_WITHIN + 100
     assert await world.completed()
+    world.coordination.append_gate.set()
+    await world.settle()
 
 
 async def test_frames_are_lost_and_nothing_else_when_coordination_is_away(world: World) -> None:
