@@ -87,6 +87,8 @@ async def running(scene: Scene, workflow_type: str, report: Report, attempts: in
 
     None can end before the block, since each waits for its signal.
     """
+    for server in scene.servers:
+        server.log.clear()
     async with loaded(scene, workflow_type, attempts) as load:
         first = [f"k{number}" for number in range(WORKFLOWS)]
         later = [f"later{number}" for number in range(LATER)]
@@ -105,7 +107,8 @@ async def running(scene: Scene, workflow_type: str, report: Report, attempts: in
         report(str(verdict))
         assert not verdict.breaches, "\n".join(verdict.breaches[:20])
         assert verdict.workflows == WORKFLOWS + LATER
-        assert not [line for server in scene.servers for line in server.complaints]
+        complaints = [line for server in scene.servers for line in server.complaints]
+        assert not complaints, "\n".join(complaints)
 
 
 @pytest.mark.parametrize("fault", FAULTS)

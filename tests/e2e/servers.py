@@ -9,6 +9,7 @@ from tests.processes import ServerProcess
 
 LEASE_MS = 3_000  # the shortest that the server allows: a lost worker is noticed about 5 s after its last renewal
 GRACE_MS = 3_000
+STAMPED = re.compile(r"\d{4}-\d\d-\d\dT")
 
 
 class PerdureProcess(ServerProcess):
@@ -43,8 +44,14 @@ class PerdureProcess(ServerProcess):
 
     @property
     def complaints(self) -> list[str]:
-        """Log lines that tell of a bug: errors and tracebacks. An outage of the store is a warning."""
-        return [line for line in self.log if re.search(r" ERROR |Traceback", line)]
+        """What its log tells of bugs: errors, and tracebacks to their end. An outage of the store is a warning."""
+        found: list[str] = []
+        in_traceback = False
+        for line in list(self.log):
+            in_traceback = "Traceback" in line or (in_traceback and not STAMPED.match(line))
+            if in_traceback or " ERROR " in line:
+                found.append(line)
+        return found
 
 
 class DevProcess(ServerProcess):
