@@ -21,6 +21,8 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from grpc.aio import AioRpcError
+
 from examples.documents import cleaning, config, corpus, queries, report, vectoriser
 from examples.documents.activities import INDEX
 from examples.documents.corpus import CorpusError, Document
@@ -38,7 +40,7 @@ from perdure import Client, PerdureError
 from perdure_server.embedded import EmbeddedError
 
 INTERRUPTED = 130
-FAILURES = (ProcessError, MissedError, NothingToLearnError, PerdureError, EmbeddedError)
+FAILURES = (ProcessError, MissedError, NothingToLearnError, PerdureError, EmbeddedError, AioRpcError)
 
 THE_OLD_WAY = """\
 One function per document (read, clean, vectorise, summarise, index, wait for `publish` or 5 s, publish), a status column in

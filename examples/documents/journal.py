@@ -99,6 +99,8 @@ class Reader:
         self._offset = 0
         self._open: dict[tuple[int, int, str, int, int], Record] = {}
         self.records: list[Record] = []
+        self.abandoned = threading.Event()
+        """Set when nobody needs what a thread waits for in this log any more."""
         self.ended: set[tuple[int, str]] = set()
         """Documents and steps that have come to an end at least once."""
 

@@ -1,6 +1,5 @@
 """When to kill: driven by the activity log, at a begin that has no end yet, and judged by it afterwards."""
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +56,7 @@ def in_the_middle(log: Reader, wave: Wave, step: str, age_seconds: float = 0.0) 
         if (targets[0], step) in log.ended:
             targets.pop(0)
         else:
-            threading.Event().wait(POLL_SECONDS)
+            _pause(log, POLL_SECONDS)
     raise MissedError(f"no {step} was seen in its middle")
 
 
@@ -99,7 +98,7 @@ def wait_begun(log: Reader, wave: Wave, documents: int = 1) -> None:
     while len({record.document for record in log.records if record.event == "begin"} & wanted) < documents:
         if time.monotonic() > deadline:
             raise MissedError(f"not even {documents} of {len(wanted)} documents were begun within {AIM_SECONDS:.0f} s")
-        threading.Event().wait(LOOK_SECONDS)
+        _pause(log, LOOK_SECONDS)
         log.news()
 
 
@@ -115,7 +114,7 @@ def begun_after(log: Reader, cut: Record, step: str) -> Record:
         for record in log.records:
             if record.event == "begin" and (record.document, record.step) == (cut.document, step) and record.time > cut.time:
                 return record
-        threading.Event().wait(LOOK_SECONDS)
+        _pause(log, LOOK_SECONDS)
     raise MissedError(f"{step}(doc {cut.document}) did not begin within {AIM_SECONDS:.0f} s")
 
 
@@ -133,3 +132,8 @@ def check_hit(log: Reader, begun: Record, killed_at: float | None = None) -> Non
 def describe(record: Record) -> str:
     """`vectorise(doc 17), attempt 1, on 4711`."""
     return f"{record.step}(doc {record.document}), attempt {record.attempt}, on {record.pid}"
+
+
+def _pause(log: Reader, seconds: float) -> None:
+    if log.abandoned.wait(seconds):
+        raise MissedError("given up")

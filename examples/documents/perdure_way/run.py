@@ -61,6 +61,12 @@ class PerdureWay:
 
     async def run(self, documents: Sequence[Document]) -> Outcome:
         """Does the whole job. Raises MissedError, ProcessError, PerdureError."""
+        try:
+            return await self._run(documents)
+        finally:
+            self._log.abandoned.set()
+
+    async def _run(self, documents: Sequence[Document]) -> Outcome:
         self._index.create()
         model = await (await self._client.start(CORPUS, key="fit", input=list(documents))).result(str)
         self._story.event("fit is done: the vectoriser knows the corpus")
