@@ -1,10 +1,11 @@
 """The worker's renewals and acknowledgement, against a scripted server."""
 
+import asyncio
 import time
 
 import grpc
 
-from perdure import Client, Context, Definition
+from perdure import Client, Context, Definition, limits
 from perdure.v1 import worker_service_pb2
 from tests.client.conftest import ScriptServer
 from tests.client.messages import claims, status
@@ -102,8 +103,11 @@ async def test_many_claims_are_acknowledged_by_one_renewal(scripted: ScriptServe
     server = scripted()
     async with Client(server.address) as client, client.worker(probe.definition):
         stream = await server.stream()
+        began = asyncio.get_running_loop().time()
         for _ in range(30):
             await stream.grant("work")
         await stream.until(lambda stream: any(len(renew.held) == 30 for renew in stream.renews))
-        assert len([renew for renew in stream.renews if renew.held]) <= 2
+        # One for all that came within the delay; a slow machine needs longer to grant thirty.
+        delays = (asyncio.get_running_loop().time() - began) / limits.ACKNOWLEDGE_DELAY
+        assert len([renew for renew in stream.renews if renew.held]) <= 2 + delays
         probe.go.set()
