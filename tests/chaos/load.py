@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
@@ -69,10 +69,10 @@ class Load:
             for key in keys:
                 group.create_task(self._watch(key))
 
-    async def until(self, what: str, count: int, within: float = 60.0) -> None:
-        """Wait for that many facts of a kind."""
+    async def until(self, reached: Callable[[Counter[str]], bool], within: float = 60.0) -> None:
+        """Wait until the numbers of facts, by kind, are such."""
         async with asyncio.timeout(within):
-            while self.reader.look().counts[what] < count:
+            while not reached(self.reader.look().counts):
                 await lapse(0.02)
 
     async def ended(self, within: float) -> None:
