@@ -44,12 +44,17 @@ class PerdureProcess(ServerProcess):
 
     @property
     def complaints(self) -> list[str]:
-        """What its log tells of bugs: errors, and tracebacks to their end. An outage of the store is a warning."""
+        """What its log tells of bugs: errors, and tracebacks to their end. An outage of the store is a warning, with or without one."""
         found: list[str] = []
-        in_traceback = False
+        stamp = ""
+        is_telling = False
         for line in list(self.log):
-            in_traceback = "Traceback" in line or (in_traceback and not STAMPED.match(line))
-            if in_traceback or " ERROR " in line:
+            if STAMPED.match(line):
+                stamp = line
+                is_telling = " ERROR " in line
+            elif "Traceback" in line and " WARNING " not in stamp:
+                is_telling = True
+            if is_telling:
                 found.append(line)
         return found
 
