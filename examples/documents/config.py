@@ -29,6 +29,8 @@ AIM_SECONDS = 60.0
 """How long a kill waits for its moment before it has missed, and a process may take to come up."""
 LONGEST_SECONDS = 120.0
 """How long what was handed in may take after the last kill, before what is missing counts as lost."""
+LIMIT_SECONDS = 300.0
+"""How long the whole job may take on Perdure unless the reader does the killing: far beyond what it needs on a busy machine."""
 PACE_BY_HAND_SECONDS = 1.0
 """KILL=me only: how long each step holds its place before its work, so that a person has time to aim."""
 PACE_OWN_SECONDS = 0.2

@@ -10,10 +10,10 @@ import grpc
 from google.protobuf.duration_pb2 import Duration
 from google.rpc import error_details_pb2, status_pb2
 
-from examples.documents.config import LEASE_SECONDS, LOOK_SECONDS
+from examples.documents.config import LEASE_SECONDS, LOOK_SECONDS, POLL_SECONDS
 from examples.documents.perdure_way.patience import insist, repeat
 from examples.documents.perdure_way.plan import DOCUMENT, Job
-from perdure import Change, Client, Snapshot
+from perdure import Change, Client, NotFound, Run, Snapshot
 from perdure.v1 import admin_service_pb2 as admin
 from perdure.v1 import admin_service_pb2_grpc, claim_pb2, definition_pb2, worker_service_pb2_grpc, workflow_service_pb2_grpc
 from perdure.v1 import payload_pb2 as payload
@@ -22,8 +22,8 @@ from perdure.v1 import workflow_pb2 as workflow
 from perdure.v1 import workflow_service_pb2 as workflows
 
 STARTS = 50
-CUT_AFTER = 4  # changes that the first of the two watches sees
-UNSEEN = 2  # changes at least that happen while nobody watches
+CUT_AFTER = 3  # changes that the first of the two watches sees
+UNSEEN = 2  # changes at least that happen while nobody watches, if there are so many left
 IN_TIME, LATE = '"in time"', '"late"'
 
 
@@ -54,6 +54,14 @@ class Watched:
 
 
 @dataclass(frozen=True)
+class LastChange:
+    """The store's own count of a workflow's changes."""
+
+    seq: int
+    is_end: bool
+
+
+@dataclass(frozen=True)
 class Late:
     """What a late Complete heard, and what is stored after it. `reason` is the machine's word for the refusal, `text` the whole of it."""
 
@@ -75,8 +83,9 @@ async def start_many_times(client: Client, job: Job) -> Started:
 
 
 async def watch_and_cut(client: Client, key: str) -> Watched:
-    """Watches a workflow, drops the stream after a few changes, lets more happen, and goes on from its resume token to the end."""
+    """Watches a workflow from its start, drops the stream after a few changes, lets more happen, and goes on from its resume token."""
     run = client.run(DOCUMENT, key)
+    await _last_change(run)
     before, seen, token = 0, list[int](), ""
     async for event in run.watch(frames=False):
         token = event.resume_token
@@ -86,12 +95,23 @@ async def watch_and_cut(client: Client, key: str) -> Watched:
             seen.append(event.seq)
         if len(seen) == CUT_AFTER:
             break
-    while (await insist(run.get)).message.last_change_seq < max(seen, default=0) + UNSEEN:
+    while not (now := await _last_change(run)).is_end and now.seq < max(seen, default=0) + UNSEEN:
         await asyncio.sleep(LOOK_SECONDS)
     async for event in run.watch(frames=False, resume_token=token):
         if isinstance(event, Change):
             seen.append(event.seq)
-    return compare(before, (await insist(run.get)).message.last_change_seq, seen)
+    return compare(before, (await _last_change(run)).seq, seen)
+
+
+async def _last_change(run: Run) -> LastChange:
+    """Number of the workflow's last change, and whether it was its end; waits until the workflow is there."""
+    while True:
+        try:
+            workflow = await insist(run.get)
+        except NotFound:
+            await asyncio.sleep(POLL_SECONDS)
+        else:
+            return LastChange(workflow.message.last_change_seq, workflow.state.is_ended)
 
 
 def compare(before: int, last: int, seen: Collection[int]) -> Watched:

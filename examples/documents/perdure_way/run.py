@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from examples.documents import kills
 from examples.documents.activities import INDEX, JOURNAL
-from examples.documents.config import AGE_SECONDS, LONGEST_SECONDS, LOOK_SECONDS, Settings
+from examples.documents.config import AGE_SECONDS, LIMIT_SECONDS, LONGEST_SECONDS, LOOK_SECONDS, Settings
 from examples.documents.corpus import Document
 from examples.documents.counting import Count, count
 from examples.documents.index import Index
@@ -22,7 +22,7 @@ from examples.documents.perdure_way.patience import insist
 from examples.documents.perdure_way.plan import CORPUS, DOCUMENT, PUBLISH, Job
 from examples.documents.perdure_way.promises import STARTS, Late, Started, Watched, late_complete, start_many_times, watch_and_cut
 from examples.documents.perdure_way.stored import Stored, what_is_stored
-from examples.documents.processes import Process
+from examples.documents.processes import Process, ProcessError
 from perdure import Client, WorkflowNotCompleted
 
 T = TypeVar("T")
@@ -62,7 +62,10 @@ class PerdureWay:
     async def run(self, documents: Sequence[Document]) -> Outcome:
         """Does the whole job. Raises MissedError, ProcessError, PerdureError."""
         try:
-            return await self._run(documents)
+            async with asyncio.timeout(None if self._settings.kill_by_hand else LIMIT_SECONDS):
+                return await self._run(documents)
+        except TimeoutError:
+            raise ProcessError(f"the job was not done within {LIMIT_SECONDS:.0f} s") from None
         finally:
             self._log.abandoned.set()
 
@@ -111,11 +114,12 @@ class PerdureWay:
     async def _under_a_flush(self, wave: Wave, model: str) -> tuple[Started, Watched]:
         """Redis flushed when half of the wave has begun; its first document is the one that is started many times, and watched."""
         job = Job(wave.documents[0], model)
-        started = await start_many_times(self._client, job)
-        self._story.event(f"one key started {STARTS} times at once: {started.runs} workflow")
-        async with _beside(watch_and_cut(self._client, job.document.key)) as watching, _beside(self._hand_in(wave, model, job.document)):
-            await asyncio.to_thread(kills.wait_begun, self._log, wave, (1 + len(wave.documents)) // 2)
-            await self._cluster.flush_redis()
+        async with _beside(watch_and_cut(self._client, job.document.key)) as watching:
+            started = await start_many_times(self._client, job)
+            self._story.event(f"one key started {STARTS} times at once: {started.runs} workflow")
+            async with _beside(self._hand_in(wave, model, job.document)):
+                await asyncio.to_thread(kills.wait_begun, self._log, wave, (1 + len(wave.documents)) // 2)
+                await self._cluster.flush_redis()
         return started, watching.result()
 
     async def _under_a_hand(self, documents: Sequence[Document], model: str) -> tuple[Started, Watched]:
@@ -123,12 +127,12 @@ class PerdureWay:
         self._story.line("A step has three attempts: if you kill its worker three times, its workflow fails, as its policy says.")
         self._story.invite(self._cluster.pids)
         job = Job(documents[0], model)
-        started = await start_many_times(self._client, job)
-        watch, hand_in = watch_and_cut(self._client, job.document.key), self._hand_in(Wave(documents), model)
-        async with _beside(watch) as watching, _beside(hand_in) as handing_in:
-            await self._look_after(handing_in)
-            await self._look_after(watching)
-        return started, watching.result()
+        watch, starts = watch_and_cut(self._client, job.document.key), start_many_times(self._client, job)
+        hand_in = self._hand_in(Wave(documents), model)
+        async with _beside(watch) as watching, _beside(starts) as starting, _beside(hand_in) as handing_in:
+            for work in (starting, handing_in, watching):
+                await self._look_after(work)
+        return starting.result(), watching.result()
 
     async def _hand_in(self, wave: Wave, model: str, unclicked: Document | None = None) -> None:
         """Starts a workflow per document and clicks `publish` for every second one; tries again until the server answers."""
