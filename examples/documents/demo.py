@@ -87,6 +87,8 @@ async def on_perdure(story: Narrator, settings: config.Settings, documents: list
         report.tell_seconds(story, {"the old way": before, "Perdure's start": up - before, "the job on Perdure": story.seconds - up})
         for fault in faults:
             story.fault(fault)
+        if not faults:
+            story.line("\nAll numbers are right.")
         if settings.keep:
             await keep_running(story, cluster, documents, outcome.model)
     return faults
@@ -124,8 +126,6 @@ def main() -> int:
     story = Narrator()
     home = Path(tempfile.mkdtemp(prefix="perdure-demo-"))
     code = tell(story, settings, home)
-    if code == 0:
-        story.line("\nAll numbers are right.")
     if any(home.iterdir()) and (settings.keep or code == 1):
         story.line(f"Logs and data are in {home}")
     else:
