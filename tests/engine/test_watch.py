@@ -5,6 +5,7 @@ import pytest
 from perdure_server.engine.values import (
     ChangeItem,
     EndItem,
+    FrameItem,
     GapItem,
 )
 from perdure_server.kernel import limits
@@ -314,3 +315,19 @@ async def test_frames_of_a_newer_claim_wait_for_the_change_that_voids_the_older(
     told = [what for what in by_step(watching.items)["a"] if what[0] in ("frame", "reset")]
     assert told == [("frame", 1, 1), ("reset", 1), ("frame", 2, 1)]
     assert here.supervisor.failures == there.supervisor.failures == 0
+
+
+async def test_c79_a_watch_after_the_end_says_that_the_last_frames_are_gone(world: World) -> None:
+    server, worker = await one_claim(world, activity("a"))
+    claim = worker.claim("a")
+    worker.beat(claim, "1")
+    await world.settle()
+    await worker.settle(claim, Completed(), last_frame_seq=3)
+    watching = Watching(world, server)
+    await world.settle()
+    assert watching.ended
+    assert [item.frame.seq for item in watching.of(FrameItem)] == [1]
+    assert len(watching.of(GapItem)) == 1
+    again = Watching(world, server, watching.items[-2].resume_token)
+    await world.settle()
+    assert again.of(GapItem) == again.of(FrameItem) == [], "told once"

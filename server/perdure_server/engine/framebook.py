@@ -60,10 +60,19 @@ class FrameBook:
             return ended_too or step.state not in STEP_ENDS
 
         yield from self._show(is_wanted)
+        if ended_too and not later:
+            yield from self._lost_tails(workflow)
         open_steps = {name for name, _ in later}
         ended = {name for name in self.shown if name in workflow.steps and workflow.steps[name].state in STEP_ENDS}
         self._over |= ended - open_steps
         self.keep_only(lambda frame: (frame.step, frame.claim_no) in later or _is_ahead(workflow, frame))
+
+    def _lost_tails(self, workflow: Workflow) -> Iterator[None]:
+        for name, step in workflow.steps.items():
+            last = (step.claim_no, step.last_frame_seq or 0)
+            if step.state is StepState.COMPLETED and last[1] and self.shown.get(name, (0, 0)) < last:
+                self.shown[name] = last
+                yield None
 
     def keep_only(self, wanted: Callable[[Frame], bool]) -> None:
         """Drop what waits and is not wanted; with nothing left, the place is safe."""
