@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import signal
 import sys
 from pathlib import Path
@@ -75,6 +76,7 @@ def say_ready() -> None:
 
 def main(kind: str, journal: str, workflow_type: str, *addresses: str) -> None:
     """Run one worker until it is ended."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     serve = by_stream if kind == "stream" else by_client
     asyncio.run(serve(Path(journal), workflow_type, list(addresses)))
 
