@@ -34,6 +34,7 @@ class Results:
 
     def __init__(self, engine: "Engine") -> None:
         self._payloads = engine.store.payloads
+        self._sessions = engine.sessions
         self._clock = engine.clock
         self._dice = engine.entropy.dice
         self._lease = engine.settings.session_lease
@@ -112,18 +113,28 @@ class Results:
             if step is None or step.claim is None or step.claim_no != claim_no:
                 continue
             known = self._claims.get(step.claim.nonce)
+            if known is None and settlement.duplicate:
+                waited = True
+                if not await self._is_kept(step.claim):
+                    continue  # whoever gave the first answer could not deliver it, and gives it back
             pool = known.pool if known is not None else prefer or self._pool_of(definition, workflow, name, step.claim, stream)
             claim = build_claim(definition, workflow, name, pool, self._clock.now())
             if has_refs(claim):
                 claim = await self._resolved(claim)
                 waited = True
             if stream is not None and known is None and stream.pools.get(pool.name) is pool:
-                stream.adopt(pool, claim)
+                local = stream.adopt(pool, claim)
+                if settlement.duplicate:
+                    local.acknowledged = local.held = True
             made.append(claim)
         now = self._mailboxes.known(workflow.workflow_id) if waited else workflow
         if now is None or now.revision != workflow.revision:
             self._mailboxes.on_doubt(workflow.workflow_id)  # what happened to them meanwhile was told to nobody
         return tuple(made)
+
+    async def _is_kept(self, claim: Claim) -> bool:
+        """Held or refused, the first wins: what another stream gives back must not be begun on this one. Raises StoreUnavailable."""
+        return claim.nonce in await self._sessions.hold(claim.session_id, [claim.nonce])
 
     async def _resolved(self, claim: GrantedClaim) -> GrantedClaim:
         try:
