@@ -29,7 +29,7 @@ demo: setup ## Kills a worker, the server and Redis in the middle of real work; 
 test: setup check pytest ## Generated code, lint, types, import contracts, and the core tests; needs no network once set up
 
 pytest: setup ## The core tests only
-	$(PY) -m pytest -m "not chaos and not image" $(ARGS)
+	$(PY) -m pytest -m "not chaos and not image" -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 chaos: setup ## Kills server, worker, store and Redis in the middle of 200 running workflows each
 	$(PY) -m pytest -m chaos $(ARGS)
