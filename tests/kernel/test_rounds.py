@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition, Hook, Hooks
+from perdure_server.kernel.duties import duty_done, duty_failed
 from perdure_server.kernel.effects import ClaimLost, StepReady
 from perdure_server.kernel.rejection import Reason
-from perdure_server.kernel.rounds import Opened, activate, duty_done, duty_failed, next_round, opens_round
+from perdure_server.kernel.rounds import Opened, activate, next_round, opens_round
 from perdure_server.kernel.start import OnClosed, OnOpen, meet
 from perdure_server.kernel.values import LossCause, RetryPolicy
 from perdure_server.kernel.workflow import DutyKind, StepState, Workflow, WorkflowState

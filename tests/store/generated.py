@@ -121,7 +121,7 @@ FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     "timeout": st.none() | times,
     "archived": st.just(False),  # test_an_archived_round_has_an_id_of_its_own
     "inert": st.booleans(),
-    "duties": rows(st.builds(Duty, st.sampled_from(DutyKind), st.integers(1, 9), times, st.integers(0, 9))),
+    "duties": rows(st.builds(Duty, st.sampled_from(DutyKind), st.integers(1, 9), times, st.integers(0, 9), texts)),
     "labels": st.dictionaries(texts | st.sampled_from(["=", "%3D", "a=b"]), texts, max_size=3),
     "priority": numbers,
     "queue": texts,

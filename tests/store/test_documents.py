@@ -158,5 +158,5 @@ def test_a_pause_and_duties_are_readable() -> None:
     workflow = replace(started(), paused=Paused(7, "kim", "look"), duties=(duty,))
     document = documents.encode(workflow)
     assert document["paused"] == {"since": 7, "actor": "kim", "reason": "look"}
-    assert document["duties"] == [{"kind": "ACTIVATE_ROUND", "round": 1, "due": 5, "tries": 0}]
+    assert document["duties"] == [{"kind": "ACTIVATE_ROUND", "round": 1, "due": 5}]
     assert documents.decode(through_bson(document)) == workflow

@@ -16,6 +16,7 @@ from perdure_server.kernel.effects import (
     AttemptEnded,
     CancelRequested,
     ClaimLost,
+    DutyTaken,
     Effect,
     StepReady,
     TimerSet,
@@ -79,6 +80,8 @@ class Aftermath:
                 self._dispatch.offer(definition, workflow, step)
             case TimerSet(due):
                 self._sweep.set_timer(workflow.workflow_id, due)
+            case DutyTaken(duty):
+                self._sweep.duties.begin(workflow, duty)
             case CancelRequested(_, claim):
                 local = self._claims.get(claim.nonce)
                 if local is not None and not local.cancelled:

@@ -101,6 +101,7 @@ class Engine:
         self.dispatch = Dispatch(parts, self.desk, self.mailboxes)
         self.judge = Judge(parts, self.mailboxes, self.claims)
         self.sweep = Sweep(parts, self.mailboxes, self.judge, self.hub)
+        self.duties = self.sweep.duties
         self.workers = Workers(self)
         self.results = Results(self)
         self.complete = self.results.complete

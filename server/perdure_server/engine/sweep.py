@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from perdure_server.engine.clock import happened
 from perdure_server.engine.commands import AdvanceCommand
+from perdure_server.engine.duties import Duties
 from perdure_server.engine.hub import SERVER, Hub
 from perdure_server.engine.judge import Judge
 from perdure_server.engine.mailbox import Mailboxes
@@ -35,6 +36,7 @@ class Sweep:
     """Due workflows, timers, and the end of retention."""
 
     def __init__(self, parts: Parts, mailboxes: Mailboxes, judge: Judge, hub: Hub) -> None:
+        self.duties = Duties(parts, mailboxes)
         self._workflows = parts.store.workflows
         self._coordination = parts.coordination
         self._mailboxes = mailboxes
@@ -108,7 +110,7 @@ class Sweep:
             workflow = await self._workflows.load(workflow_id)
         except CorruptDocument:
             return False
-        if workflow is None or not workflow.is_ended:
+        if workflow is None or not workflow.is_ended or workflow.duties:
             return False
         removed = await self._workflows.delete(workflow)
         self._mailboxes.forget(workflow_id)
@@ -135,6 +137,10 @@ class Sweep:
         workflow = self._mailboxes.known(workflow_id) or await self._workflows.load(workflow_id)
         if workflow is None:
             return False
+        if workflow.duties:
+            after = await self.duties.perform_due(workflow)
+            if after is not None and not _is_due(after, self._clock.now()):
+                return True  # that was all
         if self._judge.judging(self._clock.now()):
             await self._judge.acknowledgements(workflow)
             judged = self._mailboxes.known(workflow_id)

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from perdure_server.kernel.values import Failure, LossCause
-from perdure_server.kernel.workflow import Claim
+from perdure_server.kernel.workflow import Claim, Duty
 
 
 class StepReady(Struct, frozen=True):
@@ -44,6 +44,12 @@ class TimerSet(Struct, frozen=True):
     due: int
 
 
+class DutyTaken(Struct, frozen=True):
+    """Perform this duty now; if that hint is lost, the sweep does from its `due` on."""
+
+    duty: Duty
+
+
 class WorkflowStarted(Struct, frozen=True):
     """Export the root span."""
 
@@ -52,4 +58,4 @@ class WorkflowEnded(Struct, frozen=True):
     """Export the end; wake those who wait for the result."""
 
 
-Effect = StepReady | CancelRequested | ClaimLost | AttemptEnded | TimerSet | WorkflowStarted | WorkflowEnded
+Effect = StepReady | CancelRequested | ClaimLost | AttemptEnded | TimerSet | DutyTaken | WorkflowStarted | WorkflowEnded

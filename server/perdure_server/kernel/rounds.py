@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition, HookKind
 from perdure_server.kernel.draft import Draft
-from perdure_server.kernel.effects import Effect, StepReady
+from perdure_server.kernel.effects import DutyTaken, Effect, StepReady
 from perdure_server.kernel.people import fence, taken_claim
 from perdure_server.kernel.progress import settle_down
 from perdure_server.kernel.seal import seal
@@ -49,18 +49,18 @@ def next_round(definitions: tuple[Definition, Definition], existing: Workflow, c
     of_old, of_new = definitions
     now = max(now, existing.update_time)
     archived, lost = _archive(of_old, existing, now)
-    due = now + limits.DUTY_RETRY_FIRST
+    duty = Duty(DutyKind.ACTIVATE_ROUND, existing.round, now + limits.DUTY_RETRY_FIRST)
     first = replace(
         blank(of_new, command, now),
         round=existing.round + 1,
         fence=max(existing.fence + 1, now),
-        duties=(*existing.duties, Duty(DutyKind.ACTIVATE_ROUND, existing.round, due)),
+        duties=(*existing.duties, duty),
         **_carried(existing, command),
     )
     draft = Draft(of_new, first, now)
     populate(draft, command)
     sealed = replace(seal(of_new, None, draft.finish(), now), revision=existing.revision + 1)
-    return Opened(sealed, (*lost, *draft.effects), archived)
+    return Opened(sealed, (*lost, *draft.effects, DutyTaken(duty)), archived)
 
 
 def activate(draft: Draft) -> bool:
@@ -72,22 +72,6 @@ def activate(draft: Draft) -> bool:
     draft.effects += [StepReady(name) for name in ready]
     settle_down(draft)
     return True
-
-
-def duty_done(draft: Draft, duty: Duty) -> bool:
-    """Forget a duty that is done. False = it was forgotten before."""
-    left = tuple(known for known in draft.workflow.duties if (known.kind, known.round) != (duty.kind, duty.round))
-    if len(left) == len(draft.workflow.duties):
-        return False
-    draft.set(duties=left)
-    return True
-
-
-def duty_failed(draft: Draft, duty: Duty) -> None:
-    """Try again later: after 1 s, doubling to 1 min."""
-    pause = min(limits.DUTY_RETRY_FIRST * 2 ** min(duty.tries, limits.DUTY_DOUBLINGS), limits.DUTY_RETRY_CAP)
-    later = replace(duty, due=draft.now + pause, tries=duty.tries + 1)
-    draft.set(duties=tuple(later if (known.kind, known.round) == (duty.kind, duty.round) else known for known in draft.workflow.duties))
 
 
 def _carried(existing: Workflow, command: Start) -> dict[str, tuple[object, ...]]:

@@ -57,13 +57,22 @@ class DutyKind(IntEnum):
     ACTIVATE_ROUND = 1
 
 
-class Duty(Struct, frozen=True):
-    """Something outside of this document that its owner must do, at `due` or later, until it is done."""
+class Duty(Struct, frozen=True, omit_defaults=True):
+    """Something outside of this document that must be done, at once and again from `due` on, until it is known to be done.
+
+    `round` is the round that caused it, `subject` what it is about in its kind's own words (a step, a child). The three name it.
+    """
 
     kind: DutyKind
     round: int
     due: int
     tries: int = 0
+    subject: str = ""
+
+    @property
+    def name(self) -> tuple[DutyKind, int, str]:
+        """What tells it from the other duties of its document."""
+        return self.kind, self.round, self.subject
 
 
 class PastRequest(Struct, frozen=True):
