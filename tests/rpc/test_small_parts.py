@@ -146,7 +146,7 @@ def test_the_services_serve_what_they_have_and_refuse_the_rest() -> None:
         served = {method.name for method in service.descriptor.methods} - {
             name.partition("/")[2] for name in refused if name.startswith(short)
         }
-        public = {name for name in vars(service) if not name.startswith("_") and name != "descriptor"}
+        public = {name for name in dir(service) if not name.startswith("_") and name != "descriptor"}
         assert len(served) == len(public), "every public method of a servicer is an RPC"
 
 

@@ -12,12 +12,16 @@ from perdure_server.store.mongo import MongoStore
 from tests.conftest import RunningServer
 
 pytest.register_assert_rewrite(
-    "tests.store.contract_lists", "tests.store.contract_records", "tests.store.contract_sessions", "tests.store.contract_workflows"
+    "tests.store.contract_audit",
+    "tests.store.contract_lists",
+    "tests.store.contract_records",
+    "tests.store.contract_sessions",
+    "tests.store.contract_workflows",
 )
 
 # One database for all tests of this run: indexes are built once, documents are removed after each test.
 DATABASE = f"perdure_test_{secrets.token_hex(6)}"
-COLLECTIONS = ("workflows", "payloads", "sessions", "definitions", "active_definitions")
+COLLECTIONS = ("workflows", "payloads", "sessions", "definitions", "active_definitions", "audit")
 
 OpenStore = Callable[[Driver, Road | None], AbstractAsyncContextManager[MongoStore]]
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from perdure_server.engine.addresses import address_of
 from perdure_server.engine.aftermath import Aftermath
+from perdure_server.engine.audit import Audit
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.claimtable import ClaimTable, LocalClaim
 from perdure_server.engine.commands import (
@@ -109,6 +110,7 @@ class Engine:
         self.conclude = self.results.conclude
         self.queries = Queries(store, self.catalog, self.hub)
         self.people = People(parts, self.mailboxes, self.queries, spill=self.spill, hub=self.hub)
+        self.audit = Audit(parts)
         self.explain = Explainer(parts, self.queries).explain
         self.get = self.queries.get
         self.wait_for_result = self.queries.wait_for_result
@@ -142,6 +144,7 @@ class Engine:
             "view": self.dispatch.view_step,
             "ready": self._ready_step,
             "refresh": self.workers.refresh_step,
+            "audit retention": self.audit.retention_step,
             LISTEN_LOOP: self.hub.listen_step,
             "poll": self.hub.poll_step,
         }

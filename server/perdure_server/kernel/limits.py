@@ -76,6 +76,14 @@ FRAMES_PER_CALL: Final = 100
 DURATION: Final = 100 * 366 * DAY
 TIME: Final = 253_402_300_799_999  # the last millisecond of the year 9999
 
+# What is kept of people's deeds.
+AUDIT_RETENTION: Final = 90 * DAY
+AUDIT_WITHIN: Final = 5 * SECOND  # an answer waits this long for its audit record
+AUDIT_GIVE_UP: Final = 10 * MINUTE  # after that a record that the store never took is counted as lost
+AUDIT_REFUSALS_WAITING: Final = 100
+HOUSEKEEPING_INTERVAL: Final = 20 * SECOND
+HOUSEKEEPING_BATCH: Final = 500
+
 # Bounds of a document.
 INLINE_PAYLOAD: Final = 16 * 1024
 INLINE_TOTAL: Final = 256 * 1024

@@ -9,6 +9,7 @@ from msgspec import Struct
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import Workflow, WorkflowState
+from perdure_server.ports.audit import AuditTrail
 
 
 class Read(Enum):
@@ -217,6 +218,7 @@ class Store(Protocol):
     payloads: Payloads
     sessions: Sessions
     definitions: Definitions
+    audit: AuditTrail
 
     async def open(self) -> None:
         """Connect, probe, ensure indexes, migrate. Raises StoreUnavailable, or StoreError with what is wrong and how to put it right."""

@@ -16,11 +16,12 @@ from perdure_server.rpc.decode import policies, values, verbs
 from perdure_server.rpc.decode.workflows import page_size
 from perdure_server.rpc.encode import definitions, people, workers
 from perdure_server.rpc.faults import Faults
+from perdure_server.rpc.operations_service import OperationsService
 from perdure_server.rpc.server_info import ServerFacts, server_info
 from perdure_server.rpc.transport import Context
 
 
-class AdminService:
+class AdminService(OperationsService):
     """What deployers, operators and consoles call."""
 
     descriptor = wire.DESCRIPTOR.services_by_name["AdminService"]

@@ -53,6 +53,8 @@ FINISH_AFTER_HALF_CLOSE: Final = 10 * SECOND
 # One call.
 CANCEL_REASON: Final = 4 * KIB  # and every other reason that a person gives
 ETAG: Final = 256
+AUDIT_METHODS: Final = 64
+ACTOR: Final = 256  # characters of the name that a call gives itself
 START_SIGNALS: Final = 16
 FAIRNESS_KEY: Final = 256
 OFFERED_DEFINITIONS: Final = 64

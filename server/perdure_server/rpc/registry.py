@@ -15,6 +15,8 @@ from google.protobuf.message_factory import GetMessageClass
 from perdure_server.rpc.errors import not_implemented
 from perdure_server.rpc.transport import GenericHandler, Handler
 
+Around = Callable[[str, Callable[..., Any]], Callable[..., Any]]
+
 
 class Servicer(Protocol):
     """Has one method per RPC that it serves, named as the RPC in lower case: StartWorkflow is `start_workflow`."""
@@ -22,10 +24,12 @@ class Servicer(Protocol):
     descriptor: ServiceDescriptor
 
 
-def generic_handler(servicer: Servicer) -> GenericHandler:
-    """The handler of one service."""
-    methods = servicer.descriptor.methods
-    handlers = {method.name: _handler(method, getattr(servicer, _python_name(method), None) or _refusal(method)) for method in methods}
+def generic_handler(servicer: Servicer, around: Around = lambda _method, behaviour: behaviour) -> GenericHandler:
+    """The handler of one service. `around(method, behaviour)` may wrap what serves an RPC."""
+    handlers: dict[str, Handler] = {}
+    for method in servicer.descriptor.methods:
+        served = getattr(servicer, _python_name(method), None)
+        handlers[method.name] = _handler(method, _refusal(method) if served is None else around(method.name, served))
     return grpc.method_handlers_generic_handler(servicer.descriptor.full_name, handlers)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import ipaddress
 import logging
+from functools import partial
 from typing import Final
 
 import grpc
@@ -15,6 +16,7 @@ from perdure_server.kernel.limits import SECOND
 from perdure_server.ports.telemetry import Telemetry
 from perdure_server.rpc import limits
 from perdure_server.rpc.admin_service import AdminService
+from perdure_server.rpc.audited import audited
 from perdure_server.rpc.guard import Guard
 from perdure_server.rpc.health import HealthService
 from perdure_server.rpc.leaving import Leaving
@@ -76,7 +78,7 @@ class RpcServer:
         names = [service.descriptor.full_name for service in services]
         self._health = HealthService(names, lambda: engine.ready)
         services = (*services, self._health)
-        self._server.add_generic_rpc_handlers(tuple(generic_handler(service) for service in services))
+        self._server.add_generic_rpc_handlers(tuple(generic_handler(service, partial(audited, engine.audit)) for service in services))
         shown = [*names, self._health.descriptor.full_name, reflection.SERVICE_NAME]
         reflection.enable_server_reflection(shown, self._server)
 

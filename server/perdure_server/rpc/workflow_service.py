@@ -13,6 +13,7 @@ from perdure_server.kernel.workflow import Paused
 from perdure_server.ports.store import PageKey, WorkflowRows
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc import page_tokens
+from perdure_server.rpc.caller import caller_of
 from perdure_server.rpc.decode import verbs
 from perdure_server.rpc.decode import workflows as decode
 from perdure_server.rpc.encode import attempts, explanations, people, values, workflows
@@ -106,10 +107,10 @@ class WorkflowService:
         ref, conditions = verbs.conditional(request)
         return people.terminated(await self._engine.people.terminate(ref, request.reason, conditions))
 
-    async def pause_workflow(self, request: wire.PauseWorkflowRequest, _context: Context) -> wire.PauseWorkflowResponse:
+    async def pause_workflow(self, request: wire.PauseWorkflowRequest, context: Context) -> wire.PauseWorkflowResponse:
         """Grant no more claims."""
         ref, conditions = verbs.conditional(request)
-        return people.paused(await self._engine.people.pause(ref, Paused(0, reason=request.reason), conditions))
+        return people.paused(await self._engine.people.pause(ref, Paused(0, caller_of(context).actor, request.reason), conditions))
 
     async def resume_workflow(self, request: wire.ResumeWorkflowRequest, _context: Context) -> wire.ResumeWorkflowResponse:
         """End a pause."""

@@ -12,6 +12,7 @@ import bson
 from msgspec import Struct
 
 from perdure_server.kernel.workflow import Workflow
+from perdure_server.ports.audit import AuditTrail
 from perdure_server.ports.errors import CorruptDocument, DocumentTooLarge
 from perdure_server.ports.store import (
     Definitions,
@@ -26,6 +27,7 @@ from perdure_server.ports.store import (
     Workflows,
 )
 from perdure_server.store import documents, limits
+from perdure_server.store.audit import MemoryAudit
 from perdure_server.store.driver import encoded
 from perdure_server.store.memory_records import Around, MemoryDefinitions, MemoryPayloads, MemorySessions
 from perdure_server.store.rows import NOT_IN_ROWS, page
@@ -71,6 +73,7 @@ class MemoryStore:
     payloads: Payloads
     sessions: Sessions
     definitions: Definitions
+    audit: AuditTrail
 
     def __init__(self, clock: Callable[[], int], faults: Faults = no_faults, document_bytes: int = limits.DOCUMENT_BYTES) -> None:
         self.faults = faults
@@ -80,6 +83,7 @@ class MemoryStore:
         self.workflows = self.documents = MemoryWorkflows(self._around, payloads, document_bytes)
         self.sessions = MemorySessions(self._around)
         self.definitions = MemoryDefinitions(self._around)
+        self.audit = MemoryAudit(self._around)
 
     async def open(self) -> None:
         """Nothing to connect."""

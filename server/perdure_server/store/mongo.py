@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from perdure_server.ports.audit import AuditTrail
 from perdure_server.ports.errors import StoreError
 from perdure_server.ports.store import Definitions, Payloads, Sessions, Workflows
+from perdure_server.store.audit import MongoAudit
 from perdure_server.store.committer import Road
 from perdure_server.store.definitions import MongoDefinitions
 from perdure_server.store.driver import Connection, Driver
@@ -30,6 +32,7 @@ class MongoStore:
     payloads: Payloads
     sessions: Sessions
     definitions: Definitions
+    audit: AuditTrail
 
     def __init__(self, url: str, database: str, driver: Driver = "motor", road: Road | None = None) -> None:
         """Raises StoreError when the URL cannot be used."""
@@ -51,6 +54,7 @@ class MongoStore:
         self.payloads = MongoPayloads(self.connection)
         self.sessions = MongoSessions(self.connection, abilities.linearizable)
         self.definitions = MongoDefinitions(self.connection, abilities.linearizable)
+        self.audit = MongoAudit(self.connection, abilities.linearizable)
 
     async def close(self) -> None:
         """As the port says."""

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from perdure_server.ports.errors import StoreError
 from perdure_server.store import documents, limits
+from perdure_server.store.audit import AUDIT, NEWEST_FIRST, OF_WORKFLOW, OLDEST
 from perdure_server.store.definitions import ACTIVE, DEFINITIONS
 from perdure_server.store.driver import MAJORITY, Connection
 from perdure_server.store.replies import confirmed, is_duplicate
@@ -33,6 +34,7 @@ INDEXES: Final[dict[str, tuple[tuple[Keys, bool], ...]]] = {
     SESSIONS: (({"alive": 1, "lease_until": 1}, False),),
     DEFINITIONS: (({"namespace": 1, "workflow_type": 1}, False),),
     ACTIVE: (({"namespace": 1, "workflow_type": 1}, False),),
+    AUDIT: ((NEWEST_FIRST, False), (OF_WORKFLOW, True), (OLDEST, False)),
 }
 
 
