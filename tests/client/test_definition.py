@@ -6,7 +6,20 @@ from typing import Any
 
 import pytest
 
-from perdure import Condition, Context, Definition, DefinitionRejected, Failure, Retry, StepPolicy, Wait, Woken, WorkflowPolicy
+from perdure import (
+    Chosen,
+    Condition,
+    Context,
+    Definition,
+    DefinitionRejected,
+    Failure,
+    Retry,
+    Step,
+    StepPolicy,
+    Wait,
+    Woken,
+    WorkflowPolicy,
+)
 from perdure.definition_file import dump_definition, parse_definition
 from perdure.v1 import definition_pb2
 
@@ -79,6 +92,12 @@ async def test_a_step_is_still_its_function() -> None:
         ("@note.step(name='input')\nasync def a(ctx: Context[None]) -> None: ...", "not be `input`"),
         ("@note.step(after='b')\nasync def a(ctx: Context[None]) -> None: ...", "names no step declared above"),
         ("@note.step(process=True)\nasync def a(ctx: Context[None]) -> None: ...", "plain `def`"),
+        ("@note.hook('on_success')\ndef a(ctx: Context[None], b: int) -> None: ...", "its only input can be `input`"),
+        ("@note.compensation(of='b')\ndef a(ctx: Context[None]) -> None: ...", "no activity declared above"),
+        (
+            "@note.hook('on_success')\ndef a(ctx: Context[None]): ...\n@note.hook('on_success')\ndef b(ctx: Context[None]): ...",
+            "on_success already: a",
+        ),
         ("@note.step()\ndef a(ctx: Context[None]) -> None: ...\n@note.step(name='a')\ndef b(ctx: Context[None]) -> None: ...", "already"),
     ],
 )
@@ -127,6 +146,71 @@ def test_steps_of_other_programs_have_their_place() -> None:
 
     steps = note.to_message().steps
     assert (list(steps[0].needs.names), steps[0].policy.queue, list(steps[1].depends_on)) == (["input"], "gpu", [remote.name])
+
+
+def settled() -> Definition:
+    order = Definition("order")
+
+    @order.step()
+    async def reserve(ctx: Context[None], input: str) -> str:
+        return input
+
+    @order.compensation(of=reserve, policy=StepPolicy(retry=Retry(max_attempts=9)))
+    async def give_back(ctx: Context[None], input: str) -> None:
+        """Frees it.
+
+        More.
+        """
+
+    @order.step()
+    async def decide(ctx: Context[None], reserve: str) -> Chosen[int]:
+        return Chosen("send", 1)
+
+    @order.step(after=[decide.branch("send"), reserve])
+    async def send(ctx: Context[None]) -> None: ...
+
+    wait = order.wait("person", Condition("no", choose=("stop",)), after=decide.branch("ask"), signal="yes")
+
+    @order.step(after=wait.branch("stop"))
+    def stop(ctx: Context[None]) -> None: ...
+
+    @order.hook("failure_finalizer")
+    async def tell(ctx: Context[None], input: str) -> None: ...
+
+    @order.hook("on_success", required=False)
+    def praise(ctx: Context[None]) -> None: ...
+
+    return order
+
+
+def test_hooks_compensations_and_branches_travel() -> None:
+    message = settled().to_message()
+    steps = {step.name: step for step in message.steps}
+    assert steps["reserve"].compensate_with == "give_back"
+    assert (steps["give_back"].description, steps["give_back"].policy.retry.max_attempts) == ("Frees it.", 9)
+    assert {branch.name: list(branch.steps) for branch in steps["decide"].branches} == {"send": ["send"], "ask": ["person"]}
+    assert list(steps["send"].depends_on) == ["decide", "reserve"]
+    assert list(steps["person"].wait.wait.any_of[0].choose) == ["stop"]
+    assert (message.hooks.failure_finalizer.step, message.hooks.failure_finalizer.HasField("required")) == ("tell", False)
+    assert (message.hooks.on_success.step, message.hooks.on_success.required) == ("praise", False)
+    assert not message.hooks.HasField("prepare_replay")
+    assert parse_definition(dump_definition(message)).hooks == message.hooks
+    assert parse_definition(dump_definition(message)).steps[2].branches == steps["decide"].branches
+
+
+def test_the_output_is_that_of_the_only_step_that_nothing_comes_after() -> None:
+    note = make()
+    last = settled()
+    assert (note.output_type(), last.output_type()) == (int, Any)
+
+    @note.hook("failure_finalizer")
+    async def tell(ctx: Context[None]) -> str:
+        return ""
+
+    assert note.output_type() is int
+    decide = last.steps["decide"]
+    assert isinstance(decide, Step)
+    assert decide.types.output is int
 
 
 def test_retry_says_one_thing() -> None:

@@ -1,8 +1,9 @@
 """Perdure: durable workflows. Start at `Definition`, `Client` and `Context`."""
 
+from perdure.branches import Branch, Chosen
 from perdure.client import Client, StartSignal
 from perdure.context import Context
-from perdure.definition import Definition, WorkflowPolicy
+from perdure.definition import Definition
 from perdure.definitions import RegisteredDefinition
 from perdure.errors import (
     AccessDenied,
@@ -28,20 +29,25 @@ from perdure.errors import (
 )
 from perdure.events import Change, End, Event, Frame, FramesReset, Gap, Snapshot
 from perdure.failure import Failure
+from perdure.hook_facts import HookFacts, UnfinishedStep
 from perdure.payloads import Payload
 from perdure.reasons import ErrorReason
+from perdure.resolution import Resolution
 from perdure.retry import Retry
 from perdure.run import Run, Signalled
 from perdure.steps import Step, StepPolicy, WaitStep
 from perdure.view import StepState, StepView, Workflow, WorkflowRef, WorkflowState
 from perdure.waits import Condition, Wait, Wake, Woken
 from perdure.worker.worker import Worker
+from perdure.workflow_policy import WorkflowPolicy
 
 __all__ = [
     "AccessDenied",
     "AlreadyExists",
+    "Branch",
     "CallTimeout",
     "Change",
+    "Chosen",
     "ClaimLost",
     "Client",
     "Condition",
@@ -56,6 +62,7 @@ __all__ = [
     "Frame",
     "FramesReset",
     "Gap",
+    "HookFacts",
     "InvalidRequest",
     "NotAllowed",
     "NotFound",
@@ -65,6 +72,7 @@ __all__ = [
     "PayloadRejected",
     "PerdureError",
     "RegisteredDefinition",
+    "Resolution",
     "Retry",
     "Run",
     "ServerFault",
@@ -76,6 +84,7 @@ __all__ = [
     "StepState",
     "StepView",
     "Unavailable",
+    "UnfinishedStep",
     "Violation",
     "Wait",
     "WaitStep",

@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, overload
 
 from perdure import payloads
 from perdure.failure import Failure
+from perdure.hook_facts import HookFacts
 from perdure.v1 import payload_pb2, wait_pb2, watch_pb2
 from perdure.waits import Woken, woken
 
@@ -39,6 +40,7 @@ class ClaimFacts:
     tracestate: str = ""
     last_failure: Failure | None = None
     attempt_remaining: timedelta | None = None
+    hook: HookFacts | None = None
 
 
 class ActivityLink(Protocol):
@@ -237,6 +239,11 @@ class Context(Generic[C]):
     def wake_token(self) -> str:
         """For callbacks: whoever has it may signal this step. A secret."""
         return self._facts.wake_token
+
+    @property
+    def hook(self) -> HookFacts | None:
+        """Why this runs, if it is a hook or a compensation; None: an ordinary step."""
+        return self._facts.hook
 
     @property
     def labels(self) -> Mapping[str, str]:

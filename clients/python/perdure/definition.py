@@ -1,97 +1,45 @@
 """Definitions: a named type of workflow, written as decorated functions."""
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from perdure.context import Context
+from perdure.plan import Plan, first_line
 from perdure.retry import Retry
-from perdure.signature import INPUT, fault, needs_of
-from perdure.steps import AnyStep, BaseStep, OnExhausted, RemoteStep, Step, StepName, StepPolicy, WaitStep, step_names
-from perdure.v1 import definition_pb2
-from perdure.waits import Condition, Wait, Woken
+from perdure.signature import fault, needs_of
+from perdure.steps import (
+    Earlier,
+    HookName,
+    OnExhausted,
+    RemoteStep,
+    Step,
+    StepDecorator,
+    StepName,
+    StepPolicy,
+    WaitStep,
+    step_names,
+)
+from perdure.waits import Condition, Wait
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-STEP_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
-
-class StepDecorator(Protocol):
-    """Makes a step of a function whose first parameter is the context."""
-
-    def __call__(self, function: Callable[Concatenate[Context[Any], P], R], /) -> Step[P, R]:
-        """The step; still callable as the function was."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkflowPolicy:
-    """Limits and times of a whole workflow; they may change under running ones. What is None is the server's default."""
-
-    workflow_timeout: timedelta | None = None
-    """From the start of the round until it must have ended."""
-    cancel_grace: timedelta | None = None
-    """How long running steps may go on after a cancel or a failure. None: 30 s."""
-    max_lost_claims: int | None = None
-    """How many claims of one step may be lost with their worker. None: 5."""
-    retention: timedelta | None = None
-    """How long an ended workflow is kept. None: the namespace's."""
-
-    def to_message(self) -> definition_pb2.WorkflowPolicy:
-        """The wire's form."""
-        message = definition_pb2.WorkflowPolicy(max_lost_claims=self.max_lost_claims)
-        for name in ("workflow_timeout", "cancel_grace", "retention"):
-            duration = getattr(self, name)
-            if duration is not None:
-                getattr(message, name).FromTimedelta(duration)
-        return message
-
-
-class Definition:
+class Definition(Plan):
     """A type of workflow. Decorate functions with `step`, and give it to a worker and to `client.start`.
 
     Parameters of a step's function that are named `input` or after an earlier step are what the step needs.
-    The output of the last step is the workflow's, unless `output` names another.
+    The output of the step that no other comes after is the workflow's, unless `output` names another.
     """
-
-    def __init__(
-        self,
-        workflow_type: str,
-        *,
-        version: str = "",
-        output: str = "",
-        policy: WorkflowPolicy | None = None,
-        description: str = "",
-    ) -> None:
-        self.workflow_type = workflow_type
-        """Name of the type."""
-        self.version = version
-        """The author's version: raise it when the meaning of an output, checkpoint or input changes."""
-        self.output = output
-        """The step whose output is the workflow's; empty: the last one."""
-        self.policy = policy or WorkflowPolicy()
-        """Limits and times of the whole workflow."""
-        self.description = description
-        """For people."""
-        self._steps: dict[str, AnyStep] = {}
-
-    def __repr__(self) -> str:
-        return f"<Definition {self.workflow_type} {self.version}: {', '.join(self._steps)}>"
-
-    @property
-    def steps(self) -> Mapping[str, AnyStep]:
-        """All steps by name, in the order in which they were declared."""
-        return self._steps
 
     def step(
         self,
         *,
         name: str = "",
-        after: StepName | Iterable[StepName] = (),
+        after: Earlier | Iterable[Earlier] = (),
         version: str = "",
         retry: Retry | None = None,
         attempt_timeout: timedelta | None = None,
@@ -109,7 +57,8 @@ class Definition:
 
         Args:
             name: The step's name; empty: the function's.
-            after: Steps that must have completed before, without their outputs being needed.
+            after: Steps that must have completed before, without their outputs being needed; `decide.branch("yes")` puts the step
+                on a branch, so that it runs only if `decide` chooses that.
             version: Part of the step contract; raise it when this step's code means something else.
             retry: What follows a failed attempt; None: 3 attempts, 1 s, doubling to 1 min.
             attempt_timeout: From claim to result; None: 10 min.
@@ -134,8 +83,71 @@ class Definition:
             known = name or function.__name__
             if process and inspect.iscoroutinefunction(function):
                 raise fault(known, "`process=True` is for a plain `def`; an `async def` runs on the event loop")
-            about = description or (inspect.getdoc(function) or "").partition("\n")[0]
+            about = description or first_line(function)
             step = Step(function, self._base(known, after, needs_of(function, known), (version, about)), policy, process=process)
+            self._steps[step.name] = step
+            return step
+
+        return decorate
+
+    def hook(
+        self,
+        kind: HookName,
+        *,
+        required: bool = True,
+        name: str = "",
+        policy: StepPolicy | None = None,
+        version: str = "",
+        description: str = "",
+    ) -> StepDecorator:
+        """A step that runs at a turn of the workflow; `ctx.hook` tells why. It needs nothing but, perhaps, `input`.
+
+        Args:
+            kind: `on_success` runs after the last step and before COMPLETED is stored, `failure_finalizer` before FAILED is, and
+                `cancel_finalizer` before CANCELLED is; `prepare_replay` runs first when an ended workflow is replayed.
+            required: It is tried until it succeeds, however long; False: by its policy, then it is passed.
+            name: The step's name; empty: the function's.
+            policy: Limits, times and costs; None: the server's defaults.
+            version: Part of the step contract.
+            description: For people; empty: the function's first line of documentation.
+
+        Raises:
+            DefinitionRejected: The name or a parameter is not possible, or there is such a hook already.
+        """
+
+        def decorate(function: Callable[Concatenate[Context[Any], P], R], /) -> Step[P, R]:
+            step = self._around(function, name, policy, (version, description))
+            if kind in self._hooks:
+                raise fault(step.name, f"{self.workflow_type} has a {kind} already: {self._hooks[kind][0]}")
+            self._hooks[kind] = (step.name, required)
+            self._steps[step.name] = step
+            return step
+
+        return decorate
+
+    def compensation(
+        self,
+        of: StepName,
+        *,
+        name: str = "",
+        policy: StepPolicy | None = None,
+        version: str = "",
+        description: str = "",
+    ) -> StepDecorator:
+        """A step that undoes `of` when the workflow fails, tried until it succeeds; other arguments are those of `hook`.
+
+        `ctx.hook` tells what `of` gave, or that nobody knows whether it took effect.
+
+        Raises:
+            DefinitionRejected: The name or a parameter is not possible, or `of` has a compensation already.
+        """
+
+        def decorate(function: Callable[Concatenate[Context[Any], P], R], /) -> Step[P, R]:
+            step = self._around(function, name, policy, (version, description))
+            (undone,) = step_names(of)
+            if not isinstance(self._steps.get(undone), Step | RemoteStep) or undone in self._compensations:
+                raise fault(step.name, f"compensation of {undone!r}, which is no activity declared above it, or has a compensation already")
+            self._compensations[undone] = step.name
             self._steps[step.name] = step
             return step
 
@@ -146,7 +158,7 @@ class Definition:
         name: str,
         *,
         needs: StepName | Iterable[StepName] = (),
-        after: StepName | Iterable[StepName] = (),
+        after: Earlier | Iterable[Earlier] = (),
         version: str = "",
         policy: StepPolicy | None = None,
         description: str = "",
@@ -166,7 +178,7 @@ class Definition:
         name: str,
         *conditions: Condition,
         payload: type[T],
-        after: StepName | Iterable[StepName] = ...,
+        after: Earlier | Iterable[Earlier] = ...,
         signal: str = ...,
         count: int = ...,
         timeout: timedelta | None = ...,
@@ -178,7 +190,7 @@ class Definition:
         self,
         name: str,
         *conditions: Condition,
-        after: StepName | Iterable[StepName] = ...,
+        after: Earlier | Iterable[Earlier] = ...,
         signal: str = ...,
         count: int = ...,
         timeout: timedelta | None = ...,
@@ -190,7 +202,7 @@ class Definition:
         name: str,
         *conditions: Condition,
         payload: type[Any] | None = None,
-        after: StepName | Iterable[StepName] = (),
+        after: Earlier | Iterable[Earlier] = (),
         signal: str = "",
         count: int = 1,
         timeout: timedelta | None = None,
@@ -218,44 +230,3 @@ class Definition:
         step: WaitStep[Any] = WaitStep(self._base(name, after, (), ("", description)), wait, payload)
         self._steps[name] = step
         return step
-
-    def output_type(self) -> Any:
-        """The annotated type of the workflow's output; Any where another program or a wait makes it."""
-        last = self._steps.get(self.output) if self.output else next(reversed(self._steps.values()), None)
-        if isinstance(last, Step):
-            return last.types.output
-        return Woken[Any] if isinstance(last, WaitStep) else Any
-
-    def to_message(self) -> definition_pb2.Definition:
-        """The wire's form. Raises DefinitionRejected if an annotation cannot be resolved or decoded."""
-        for step in self._steps.values():
-            if isinstance(step, Step):
-                self._check_waits(step)
-        return definition_pb2.Definition(
-            workflow_type=self.workflow_type,
-            version=self.version,
-            steps=[step.to_message() for step in self._steps.values()],
-            output_step=self.output,
-            policy=self.policy.to_message(),
-            description=self.description,
-        )
-
-    def _base(self, name: str, after: StepName | Iterable[StepName], needs: tuple[str, ...], about: tuple[str, str]) -> BaseStep:
-        if not STEP_NAME.fullmatch(name) or name == INPUT:
-            raise fault(name, f"a step's name must match {STEP_NAME.pattern} and not be `input`, so that every language can name it")
-        if name in self._steps:
-            raise fault(name, f"{self.workflow_type} has a step of this name already")
-        names = step_names(after)
-        for needed in needs:
-            if needed != INPUT and needed not in self._steps:
-                raise fault(name, f"{needed!r} is neither `input` nor a step declared above it ({', '.join(self._steps) or 'none yet'})")
-        for earlier in names:
-            if earlier not in self._steps:
-                raise fault(name, f"after={earlier!r} names no step declared above it ({', '.join(self._steps) or 'none yet'})")
-        return BaseStep(name, after=names, needs=needs, version=about[0], description=about[1])
-
-    def _check_waits(self, step: Step[..., Any]) -> None:
-        for name, parameter in step.types.parameters.items():
-            other = self._steps.get(name)
-            if isinstance(other, WaitStep) and not parameter.is_woken and parameter.as_type is not Any:
-                raise fault(step.name, f"parameter {name!r} is the output of a wait: annotate it as Woken[...]")

@@ -16,14 +16,20 @@
         on_exhausted: fail_workflow    # or hold, skip_dependants, continue
         permits: {asr: 1}
         version: "2"                   # of this step's contract
+        compensate_with: discard       # a step of this list that undoes it when the workflow fails
       compose:
         needs: [transcribe]
+        branches: {long: [publish]}    # it names those that are taken; the steps of the others are skipped
       choice:
         after: [compose]               # order without data
         wait:
           any_of: [{signal: choose, count: 1}, {after: 3d}]     # or {at: 2030-01-01T00:00:00Z}, each with a `name` if you like
+                                       # and `choose: [BRANCH]` where the step has branches
       publish:
         needs: [compose, choice]
+      discard: {}
+      tell: {needs: [input]}
+    hooks: {failure_finalizer: tell}   # also on_success, cancel_finalizer, prepare_replay; or {step: tell, required: false}
 
 Durations are a number and a unit: ms, s, m, h, d, w. Every fault of a file is named at once, with its place.
 """
@@ -34,26 +40,28 @@ from typing import Any, Final
 
 import yaml
 
-from perdure.definition import STEP_NAME
 from perdure.durations import format_duration
 from perdure.errors import DefinitionRejected
 from perdure.file_reader import FieldReader, StrictLoader
+from perdure.plan import STEP_NAME
 from perdure.reasons import ErrorReason
 from perdure.v1 import definition_pb2, wait_pb2
 from perdure.view import enum_name
 
 Report = Callable[[str, str], None]
 
-TOP_KEYS: Final = frozenset({"workflow_type", "version", "description", "output", "policy", "steps"})
+TOP_KEYS: Final = frozenset({"workflow_type", "version", "description", "output", "policy", "steps", "hooks"})
+HOOKS: Final = ("on_success", "failure_finalizer", "cancel_finalizer", "prepare_replay")
 POLICY_KEYS: Final = frozenset({"workflow_timeout", "cancel_grace", "max_lost_claims", "retention"})
 DURATION_KEYS: Final = ("attempt_timeout", "silence_timeout", "step_timeout", "queue_timeout")
 STEP_KEYS: Final = frozenset(
     {"needs", "after", "wait", "retry", "queue", "priority", "on_exhausted", "permits", "version", "description", *DURATION_KEYS}
+    | {"branches", "compensate_with"}
 )
 RETRY_KEYS: Final = frozenset(
     {"max_attempts", "unlimited", "initial_interval", "backoff_coefficient", "max_interval", "jitter", "non_retryable"}
 )
-CONDITION_KEYS: Final = frozenset({"signal", "count", "after", "at", "name"})
+CONDITION_KEYS: Final = frozenset({"signal", "count", "after", "at", "name", "choose"})
 
 
 def load_definition(path: Path) -> definition_pb2.Definition:
@@ -88,6 +96,8 @@ def dump_definition(definition: definition_pb2.Definition) -> str:
         limits["max_lost_claims"] = policy.max_lost_claims
     document |= _present(policy=limits)
     document["steps"] = {step.name: _dump_step(step) for step in definition.steps}
+    hooks = {kind: _dump_hook(getattr(definition.hooks, kind)) for kind in HOOKS if definition.hooks.HasField(kind)}
+    document |= _present(hooks=hooks)
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
 
 
@@ -126,12 +136,23 @@ def _definition(reader: FieldReader, document: object) -> definition_pb2.Definit
         definition.policy.max_lost_claims = lost
     for name, value in reader.mapping("steps", top.get("steps")).items():
         _step(reader, f"steps.{name}", reader.mapping(f"steps.{name}", value, STEP_KEYS), definition.steps.add(name=name))
+    for kind, value in reader.mapping("hooks", top.get("hooks"), frozenset(HOOKS)).items():
+        hook = getattr(definition.hooks, kind)
+        if isinstance(value, str):
+            hook.step = value
+            continue
+        fields = reader.mapping(f"hooks.{kind}", value, frozenset({"step", "required"}))
+        hook.step = reader.text(f"hooks.{kind}.step", fields.get("step"))
+        hook.required = reader.flag(f"hooks.{kind}.required", fields.get("required", True))
     return definition
 
 
 def _step(reader: FieldReader, path: str, fields: Mapping[str, Any], step: definition_pb2.StepDefinition) -> None:
     step.version = reader.text(f"{path}.version", fields.get("version"))
     step.description = reader.text(f"{path}.description", fields.get("description"))
+    step.compensate_with = reader.text(f"{path}.compensate_with", fields.get("compensate_with"))
+    for branch, names in reader.mapping(f"{path}.branches", fields.get("branches")).items():
+        step.branches.add(name=branch, steps=reader.names(f"{path}.branches.{branch}", names))
     needs = reader.names(f"{path}.needs", fields.get("needs"))
     after = reader.names(f"{path}.after", fields.get("after"))
     if "needs" in fields or "wait" in fields:
@@ -155,6 +176,7 @@ def _wait(reader: FieldReader, path: str, value: object, wait: wait_pb2.Wait) ->
         place = f"{path}.any_of[{index}]"
         condition = reader.mapping(place, item, CONDITION_KEYS)
         added = wait.any_of.add(name=reader.text(f"{place}.name", condition.get("name")))
+        added.choose.extend(reader.names(f"{place}.choose", condition.get("choose")))
         if len(condition.keys() & {"signal", "after", "at"}) != 1:
             reader.fault(place, "is one of: `signal`, `after` (a duration), `at` (a time)")
         elif "signal" in condition:
@@ -230,13 +252,18 @@ def _find_cycle(steps: Mapping[str, definition_pb2.StepDefinition]) -> list[str]
     return []
 
 
+def _dump_hook(hook: definition_pb2.Hook) -> str | dict[str, Any]:
+    return hook.step if not hook.HasField("required") or hook.required else {"step": hook.step, "required": False}
+
+
 def _dump_step(step: definition_pb2.StepDefinition) -> dict[str, Any]:
     needs = list(step.needs.names)
     after = [name for name in step.depends_on if name not in needs]
     fields: dict[str, Any] = _present(description=step.description, version=step.version)
     if step.HasField("needs") and step.WhichOneof("kind") != "wait":
         fields["needs"] = needs
-    fields |= _present(after=after)
+    branches = {branch.name: list(branch.steps) for branch in step.branches}
+    fields |= _present(after=after, branches=branches, compensate_with=step.compensate_with)
     if step.WhichOneof("kind") == "wait":
         fields["wait"] = {"any_of": [_dump_condition(condition) for condition in step.wait.wait.any_of]}
         return fields
@@ -260,7 +287,7 @@ def _dump_retry(retry: definition_pb2.RetryPolicy) -> dict[str, Any]:
 
 
 def _dump_condition(condition: wait_pb2.WaitCondition) -> dict[str, Any]:
-    fields: dict[str, Any] = _present(name=condition.name)
+    fields: dict[str, Any] = _present(name=condition.name, choose=list(condition.choose))
     if condition.HasField("signal"):
         fields["signal"] = condition.signal.signal_name
         if condition.signal.count > 1:

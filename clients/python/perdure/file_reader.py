@@ -82,6 +82,13 @@ class FieldReader:
             return None
         return value
 
+    def flag(self, path: str, value: object) -> bool:
+        """True or false; notes a fault for anything else."""
+        if not isinstance(value, bool):
+            self.fault(path, f"is {_kind(value)}, not true or false")
+            return False
+        return value
+
     def duration(self, path: str, value: object) -> Duration | None:
         """A duration; None if it is absent or wrong."""
         if value is None:

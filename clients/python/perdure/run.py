@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar, overload
@@ -9,11 +10,18 @@ from typing import Any, TypeVar, overload
 from perdure import limits, payloads
 from perdure.calls import Calls
 from perdure.errors import CallTimeout, WorkflowCancelled, WorkflowFailed, WorkflowTerminated
-from perdure.v1 import payload_pb2, workflow_pb2, workflow_service_pb2
+from perdure.resolution import Resolution
+from perdure.steps import StepName, step_names
+from perdure.v1 import admin_service_pb2, payload_pb2, workflow_pb2, workflow_service_pb2
 from perdure.view import Workflow, WorkflowRef, WorkflowState, failure_of, workflow_of, workflow_state
 from perdure.watching import Watching
 
 T = TypeVar("T")
+
+
+def _known(request_id: str) -> str:
+    """The caller's id, or a new one: the client's own retries must be recognised."""
+    return request_id or uuid.uuid4().hex
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +155,91 @@ class Run:
             NotFound: There is no such workflow.
             NotAllowed: It is failing, or has ended.
         """
-        request = workflow_service_pb2.CancelWorkflowRequest(workflow=self._ref(), reason=reason, request_id=request_id or uuid.uuid4().hex)
+        request = workflow_service_pb2.CancelWorkflowRequest(workflow=self._ref(), reason=reason, request_id=_known(request_id))
         return workflow_state((await self._calls.unary(self._calls.workflows.CancelWorkflow, request)).state)
+
+    async def terminate(self, reason: str = "", *, request_id: str = "") -> None:
+        """Ends it at once: its claims are fenced, no hook runs.
+
+        Args:
+            reason: Why, for people.
+            request_id: Makes a repeat recognisable; empty: a new one.
+
+        Raises:
+            NotFound: There is no such workflow.
+            NotAllowed: It has ended.
+        """
+        request = workflow_service_pb2.TerminateWorkflowRequest(workflow=self._ref(), reason=reason, request_id=_known(request_id))
+        await self._calls.unary(self._calls.workflows.TerminateWorkflow, request)
+
+    async def pause(self, reason: str = "", *, request_id: str = "") -> None:
+        """No step is begun any more until `resume`; what runs goes on. Only while RUNNING.
+
+        Raises:
+            NotFound: There is no such workflow.
+            NotAllowed: It is not RUNNING.
+        """
+        request = workflow_service_pb2.PauseWorkflowRequest(workflow=self._ref(), reason=reason, request_id=_known(request_id))
+        await self._calls.unary(self._calls.workflows.PauseWorkflow, request)
+
+    async def resume(self, reason: str = "", *, request_id: str = "") -> None:
+        """Ends a pause; queue, step and workflow timeouts move by its length.
+
+        Raises:
+            NotFound: There is no such workflow.
+            NotAllowed: It is not RUNNING.
+        """
+        request = workflow_service_pb2.ResumeWorkflowRequest(workflow=self._ref(), reason=reason, request_id=_known(request_id))
+        await self._calls.unary(self._calls.workflows.ResumeWorkflow, request)
+
+    async def replay(self, *, reopen: StepName | Iterable[StepName] = (), reason: str = "", request_id: str = "") -> tuple[str, ...]:
+        """Lets an ended workflow go on: what did not complete is done again; returns the reopened steps.
+
+        With `client.run(..., expected_fence=...)` it happens once, however often it is sent.
+
+        Args:
+            reopen: Completed steps to do again, with all that comes after them.
+            reason: Why, for people.
+            request_id: Makes a repeat recognisable; empty: a new one.
+
+        Raises:
+            NotFound: There is no such workflow.
+            NotAllowed: It has not ended.
+            Conflict: It has another fence than expected.
+        """
+        request = workflow_service_pb2.ReplayWorkflowRequest(
+            workflow=self._ref(), reopen_steps=step_names(reopen), reason=reason, request_id=_known(request_id)
+        )
+        return tuple((await self._calls.unary(self._calls.workflows.ReplayWorkflow, request)).reopened_steps)
+
+    async def resolve(self, step: StepName, resolution: Resolution, *, reason: str, request_id: str = "") -> None:
+        """Decides about a step that needs a person: held, backing off, waiting, or a hook that does not succeed.
+
+        Args:
+            step: Which step.
+            resolution: `Resolution.retry()`, `.completed(output)`, `.failed(failure)` or `.pass_over()`.
+            reason: Why, for people; required.
+            request_id: Makes a repeat recognisable; empty: a new one.
+
+        Raises:
+            NotFound: There is no such workflow.
+            NotAllowed: The step is in no such state.
+            InvalidRequest: No reason is given.
+        """
+        (name,) = step_names(step)
+        request = admin_service_pb2.ResolveStepRequest(workflow=self._ref(), step=name, reason=reason, request_id=_known(request_id))
+        request.resolution.CopyFrom(resolution.message)
+        await self._calls.unary(self._calls.admin.ResolveStep, request)
+
+    async def delete(self, reason: str = "", *, request_id: str = "") -> None:
+        """Removes an ended workflow, all its rounds and values.
+
+        Raises:
+            NotFound: There is no such workflow.
+            NotAllowed: It has not ended.
+        """
+        request = workflow_service_pb2.DeleteWorkflowRequest(workflow=self._ref(), reason=reason, request_id=_known(request_id))
+        await self._calls.unary(self._calls.workflows.DeleteWorkflow, request)
 
     async def fetch(self, payload: payload_pb2.Payload, as_type: Any = Any) -> Any:
         """The value of a payload of this workflow's, read from its own place if it was too large to travel along.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from perdure import payloads
+from perdure.branches import Chosen
 from perdure.context import Context
 from perdure.errors import DefinitionRejected
 from perdure.failure import Failure
@@ -89,8 +90,15 @@ def _parameter(step: str, name: str, annotation: Any) -> Parameter:
 
 
 def _output(annotation: Any) -> Any:
-    kept = [member for member in _members(annotation) if member is not Wait]
+    kept = [_chosen(member) for member in _members(annotation) if member is not Wait]
     return functools.reduce(lambda left, right: left | right, kept) if kept else Any
+
+
+def _chosen(annotation: Any) -> Any:
+    """What a Chosen carries; anything else is what it is."""
+    if annotation is Chosen or typing.get_origin(annotation) is Chosen:
+        return next(iter(typing.get_args(annotation)), Any)
+    return annotation
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:

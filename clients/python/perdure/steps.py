@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property, update_wrapper
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from perdure.branches import Branch
 from perdure.context import Context
 from perdure.retry import Retry
 from perdure.signature import ActivityTypes, types_of
@@ -19,6 +20,8 @@ T = TypeVar("T")
 
 OnExhausted: TypeAlias = Literal["fail_workflow", "hold", "skip_dependants", "continue"]
 """What a step without attempts left does to its workflow."""
+HookName: TypeAlias = Literal["on_success", "failure_finalizer", "cancel_finalizer", "prepare_replay"]
+"""When a hook runs: after the last step, before FAILED or CANCELLED is stored, or first of all in a replay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,10 @@ class BaseStep:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
+
+    def branch(self, name: str) -> Branch:
+        """A way to go on that this step may choose, for `after` of the steps that are on it."""
+        return Branch(self.name, name)
 
     def to_message(self) -> definition_pb2.StepDefinition:
         """The wire's form."""
@@ -120,6 +127,13 @@ class Step(BaseStep, Generic[P, R]):
         return message
 
 
+class StepDecorator(Protocol):
+    """Makes a step of a function whose first parameter is the context."""
+
+    def __call__(self, function: Callable[Concatenate[Context[Any], P], R], /) -> Step[P, R]:
+        """The step; still callable as the function was."""
+
+
 class RemoteStep(BaseStep):
     """A step whose activity runs in other programs; here it only has its place in the definition."""
 
@@ -155,9 +169,23 @@ class WaitStep(BaseStep, Generic[T]):
 
 AnyStep: TypeAlias = Step[..., Any] | RemoteStep | WaitStep[Any]
 StepName: TypeAlias = BaseStep | str
+Earlier: TypeAlias = StepName | Branch
+"""What `after` takes: a step, its name, or one of its branches."""
 
 
-def step_names(steps: StepName | Iterable[StepName]) -> tuple[str, ...]:
-    """Names of one step or several, given as objects or names."""
-    given = [steps] if isinstance(steps, str | BaseStep) else steps
-    return tuple(step if isinstance(step, str) else step.name for step in given)
+def step_names(steps: Earlier | Iterable[Earlier]) -> tuple[str, ...]:
+    """Names of one step or several, given as objects, names or branches."""
+    given = [steps] if isinstance(steps, str | BaseStep | Branch) else steps
+    return tuple(dict.fromkeys(_name_of(step) for step in given))
+
+
+def branches_of(steps: Earlier | Iterable[Earlier]) -> tuple[Branch, ...]:
+    """The branches among them."""
+    given = [steps] if isinstance(steps, str | BaseStep | Branch) else steps
+    return tuple(step for step in given if isinstance(step, Branch))
+
+
+def _name_of(step: Earlier) -> str:
+    if isinstance(step, str):
+        return step
+    return step.step if isinstance(step, Branch) else step.name

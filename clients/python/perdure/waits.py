@@ -41,6 +41,8 @@ class Condition:
     """How many signals of that name, oldest first; at most 100."""
     name: str = ""
     """Told when this condition won. Empty: the signal's name, `after` or `at_time`."""
+    choose: tuple[str, ...] = ()
+    """In a wait step with branches: those that are taken when this condition wins."""
 
     def __post_init__(self) -> None:
         if bool(self.signal) + (self.after is not None) + (self.at is not None) != 1:
@@ -50,7 +52,7 @@ class Condition:
 
     def to_message(self) -> wait_pb2.WaitCondition:
         """The wire's form."""
-        message = wait_pb2.WaitCondition(name=self.name)
+        message = wait_pb2.WaitCondition(name=self.name, choose=self.choose)
         if self.signal:
             message.signal.signal_name = self.signal
             message.signal.count = self.count

@@ -8,6 +8,7 @@ from google.protobuf import json_format
 from perdure import payloads
 from perdure.context import ActivityLink, ClaimFacts, Context
 from perdure.errors import PayloadRejected
+from perdure.hook_facts import hook_facts
 from perdure.reasons import ErrorReason
 from perdure.signature import Parameter
 from perdure.steps import Step
@@ -45,6 +46,7 @@ def facts_of(claim: claim_pb2.Claim) -> ClaimFacts:
         claim.tracestate,
         failure_of(claim.last_failure) if claim.HasField("last_failure") else None,
         claim.attempt_remaining.ToTimedelta() if claim.HasField("attempt_remaining") else None,
+        hook_facts(claim.hook) if claim.HasField("hook") else None,
     )
 
 
@@ -56,12 +58,17 @@ async def fetch_refs(claim: claim_pb2.Claim, fetch: Fetch) -> None:
     """Reads the values that did not fit into the claim, into their places; those inside the outputs of waits too."""
     carried = [wake.payload for wake in claim.wakes if wake.HasField("payload")]
     checkpoint = [claim.checkpoint] if claim.HasField("checkpoint") else []
-    for payload in (*claim.inputs.values(), *checkpoint, *carried):
+    for payload in (*claim.inputs.values(), *checkpoint, *carried, *_of_hook(claim.hook)):
         if payload.WhichOneof("data") == "ref":
             await fetch(payload)
     for payload in claim.inputs.values():
         if payload.content_type == WAIT_RESULT_TYPE and '"ref"' in payload.json:
             await _fetch_inside(payload, fetch)
+
+
+def _of_hook(hook: claim_pb2.HookContext) -> list[payload_pb2.Payload]:
+    found = [item.checkpoint for item in hook.unfinished if item.HasField("checkpoint")]
+    return [*found, hook.compensated_output] if hook.HasField("compensated_output") else found
 
 
 async def _fetch_inside(payload: payload_pb2.Payload, fetch: Fetch) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import traceback
 
 from perdure import limits, payloads
+from perdure.branches import Chosen
 from perdure.errors import PayloadRejected, PerdureError
 from perdure.failure import Failure, cut, failure_type
 from perdure.v1 import payload_pb2, worker_service_pb2
@@ -15,7 +16,7 @@ REFUSED = "perdure.result_refused"
 
 
 def of_value(value: object) -> worker_service_pb2.Result:
-    """What an activity returned: an output, or a wait. Raises PayloadRejected if it cannot travel."""
+    """What an activity returned: an output, a choice, or a wait. Raises PayloadRejected if it cannot travel."""
     if isinstance(value, worker_service_pb2.Result):
         return value  # made in the activity's own process
     result = worker_service_pb2.Result()
@@ -25,6 +26,9 @@ def of_value(value: object) -> worker_service_pb2.Result:
             result.waiting.checkpoint.CopyFrom(payloads.encode(value.checkpoint) or payloads.NO_VALUE)
         return result
     result.completed.SetInParent()
+    if isinstance(value, Chosen):
+        result.completed.choose.extend([value.branches] if isinstance(value.branches, str) else value.branches)
+        value = value.output
     output = payloads.encode(value)
     if output is not None:
         result.completed.output.CopyFrom(output)
