@@ -6,8 +6,10 @@ The store and Redis are processes of their own, found on this machine; they end 
 import asyncio
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -29,6 +31,7 @@ class DevOptions:
     data_directory: Path
     config: Config
     redis: bool = True
+    test: bool = False  # the data directory is a new one, and goes with the server
 
 
 async def run_dev(options: DevOptions, tell: Callable[[str], None], stop: asyncio.Event) -> None:
@@ -44,7 +47,7 @@ async def run_dev(options: DevOptions, tell: Callable[[str], None], stop: asynci
     async with embedded_services(embedded) as services:
         redis_url = services.redis.url if services.redis is not None else ""
         config = replace(options.config, mongo_url=services.store.url, redis_url=redis_url)
-        async with main.serve(config, main.Parts(dev=True)) as running:
+        async with main.serve(config, main.Parts(dev=True, test=options.test)) as running:
             started = True
             for line in _greeting(services, options, f"{config.address}:{running.port}"):
                 tell(line)
@@ -86,13 +89,20 @@ def _greeting(services: EmbeddedServices, options: DevOptions, address: str) -> 
 @click.option("--no-redis", is_flag=True, help="Coordinate in-process, even if a Redis is found.")
 @click.option("--otlp-endpoint", default="", help="Where to send traces by OTLP over gRPC, such as http://127.0.0.1:4317.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="warning", show_default=True)
-def dev(*, data_dir: Path | None, port: int, lease_seconds: int, no_redis: bool, otlp_endpoint: str, log_level: str) -> None:
+@click.option("--test", is_flag=True, help="Serve TestService too: its clock can be moved. Keeps nothing.")
+def dev(
+    *, data_dir: Path | None, port: int, lease_seconds: int, no_redis: bool, otlp_endpoint: str, log_level: str, test: bool
+) -> None:
     """Run Perdure on this machine: store, Redis and server, nothing to configure."""
+    if test and data_dir is not None:
+        raise click.UsageError("--test keeps nothing: it has a data directory of its own, which goes when it ends")
     configure(log_level, "text")
     config = Config(port=port, session_lease_ms=lease_seconds * 1000, otlp_endpoint=otlp_endpoint, log_level=log_level)
-    options = DevOptions(data_dir or configuration.data_directory(), config, redis=not no_redis)
     try:
-        with asyncio.Runner() as runner:
+        with ExitStack() as stack, asyncio.Runner() as runner:
+            if test:
+                data_dir = Path(stack.enter_context(TemporaryDirectory(prefix="perdure-test-")))
+            options = DevOptions(data_dir or configuration.data_directory(), config, redis=not no_redis, test=test)
             runner.run(_until_signalled(options))
     except (EmbeddedError, StoreError, AddressInUse) as error:
         raise click.ClickException(str(error)) from error

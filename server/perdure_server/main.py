@@ -22,8 +22,10 @@ from perdure_server.config import Config
 from perdure_server.coordination.local import LocalCoordination
 from perdure_server.engine.clock import StoreClock
 from perdure_server.engine.entropy import Entropy
+from perdure_server.engine.rehearsal import Rehearsal
 from perdure_server.engine.service import Engine
 from perdure_server.engine.settings import EngineSettings
+from perdure_server.engine.shifted_clock import ShiftedClock
 from perdure_server.kernel.limits import SECOND
 from perdure_server.ports.coordination import Coordination
 from perdure_server.ports.errors import StoreError, StoreUnavailable
@@ -57,6 +59,7 @@ class Parts:
     coordination: Callable[[StoreClock], Coordination] | None = None
     telemetry: OpenTelemetry | None = None
     dev: bool = False
+    test: bool = False  # TestService is served, and its clock can be moved; the store must be a new one
 
 
 @asynccontextmanager
@@ -80,17 +83,25 @@ async def serve(config: Config, parts: Parts | None = None) -> AsyncIterator[Run
         telemetry = parts.telemetry or _telemetry(config, server_id)
         telemetry.open()
         stack.push_async_callback(telemetry.close)
-        settings = EngineSettings(server_id, config.session_lease_ms, drain_grace=config.drain_grace_ms, register_from_hello=parts.dev)
-        engine = Engine(store, coordination, telemetry, clock, settings=settings, entropy=Entropy())
+        told = ShiftedClock(clock) if parts.test else clock
+        engine = Engine(store, coordination, telemetry, told, settings=_settings(config, parts, server_id), entropy=Entropy())
         stack.push_async_callback(_bounded, "engine", engine.close)
         await engine.open()
         engine.supervisor.loop(lambda: _sync(clock), "clock")
         options = ServerOptions(config.address, config.port, config.insecure, config.trace_sample_ratio)
-        server = RpcServer(engine, options, ServerFacts(version("perdure-server"), clock.now(), parts.dev), telemetry)
+        facts = ServerFacts(version("perdure-server"), clock.now(), parts.dev)
+        rehearsal = Rehearsal(engine, told) if isinstance(told, ShiftedClock) else None
+        server = RpcServer(engine, options, facts, telemetry, rehearsal=rehearsal)
         port = await server.start()
         stack.push_async_callback(_stop_serving, engine, server, config.drain_grace_ms)
         LOGGER.info("serving on %s:%d, server id %s, %s", config.address, port, server_id, _summary(engine))
         yield Running(port, engine, server, telemetry)
+
+
+def _settings(config: Config, parts: Parts, server_id: str) -> EngineSettings:
+    return EngineSettings(
+        server_id, config.session_lease_ms, drain_grace=config.drain_grace_ms, is_test=parts.test, register_from_hello=parts.dev
+    )
 
 
 async def _stop_serving(engine: Engine, server: RpcServer, grace: int) -> None:

@@ -10,6 +10,12 @@ class StillClock:
     def now(self) -> int:
         return self.time
 
+    def unshifted(self) -> int:
+        return self.time
+
+    def unshifted_at(self, time: int) -> int:
+        return time
+
     def may_judge(self, lease: int) -> bool:
         return True
 

@@ -22,6 +22,7 @@ from perdure_server.engine.clock import StoreClock
 from perdure_server.engine.entropy import Entropy
 from perdure_server.engine.service import Engine
 from perdure_server.engine.settings import EngineSettings
+from perdure_server.engine.shifted_clock import ShiftedClock
 from perdure_server.engine.values import Ref, Started
 from perdure_server.kernel import limits
 from perdure_server.kernel.canonical import payload_digest
@@ -125,9 +126,15 @@ class World:
         name = name or f"server-{len(self.engines) + 1}"
         clock = StoreClock(self.store.time, lambda: self.loop.milliseconds)
         await clock.sync()
+        told = ShiftedClock(clock) if settings.get("is_test") else clock
         entropy = Entropy(random.Random(next(self._seeds)).randbytes)
         engine = Engine(
-            self.store, coordination or self.coordination, self.spans, clock, settings=EngineSettings(name, **settings), entropy=entropy
+            self.store,
+            coordination or self.coordination,
+            self.spans,
+            shifted or clock,
+            settings=EngineSettings(name, **settings),
+            entropy=entropy,
         )
         if judging:
             clock.reachable_since = engine.judge.reached_since = EPOCH - limits.DAY

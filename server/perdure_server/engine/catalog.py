@@ -30,7 +30,7 @@ class _Recent(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         found = self._kept.get(key)
-        return found[1] if found is not None and self._clock.now() - found[0] < self._fresh_for else None
+        return found[1] if found is not None and self._clock.unshifted() - found[0] < self._fresh_for else None
 
     def put(self, key: K, value: V, asked: int) -> V:
         """`asked`: when the store was asked. What was forgotten meanwhile is not kept."""
@@ -79,7 +79,7 @@ class Catalog:
         found = self._by_fingerprint.get(key)
         if found is not None:
             return found
-        asked, epoch = self._clock.now(), self._forgotten
+        asked, epoch = self._clock.unshifted(), self._forgotten
         definition = await self._store.get(namespace, workflow_type, fingerprint)
         if definition is None:
             raise _not_found(workflow_type, fingerprint)
@@ -90,7 +90,7 @@ class Catalog:
         key = (namespace, workflow_type)
         found = self._active.get(key)
         if found is None:
-            asked, epoch = self._clock.now(), self._forgotten
+            asked, epoch = self._clock.unshifted(), self._forgotten
             found = await self._store.active(namespace, workflow_type)
             if found is None:
                 raise _not_found(workflow_type, "")
@@ -104,7 +104,7 @@ class Catalog:
         found = self._versions.get(key)
         if found is not None:
             return found
-        asked, epoch = self._clock.now(), self._forgotten
+        asked, epoch = self._clock.unshifted(), self._forgotten
         found = tuple(await self._store.versions(namespace, workflow_type))
         return self._versions.put(key, found, asked) if epoch == self._forgotten else found
 

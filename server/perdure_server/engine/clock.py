@@ -73,6 +73,14 @@ class StoreClock:
         self._last = max(self._last, now)
         return self._last
 
+    def unshifted(self) -> int:
+        """The same: nobody moves this clock."""
+        return self.now()
+
+    def unshifted_at(self, time: int) -> int:
+        """The same time."""
+        return time
+
     async def sleep(self, duration: int) -> None:
         """Wait `duration` ms."""
         await asyncio.sleep(max(0, duration) / 1000)

@@ -158,12 +158,12 @@ class Desk:
     def has_backlog(self, queue: str) -> bool:
         """Whether something is known to wait in this queue, by a view that is fresh enough."""
         view = self._backlog.get(queue)
-        return view is not None and self._clock.now() - view[0] <= _VIEW_FRESH_FOR
+        return view is not None and self._clock.unshifted() - view[0] <= _VIEW_FRESH_FOR
 
     def note_backlog(self, queue: str, items: int) -> None:
         """What coordination says of a queue now."""
         if items and queue in self._by_queue:
-            self._backlog[queue] = (self._clock.now(), items)
+            self._backlog[queue] = (self._clock.unshifted(), items)
         else:
             self._backlog.pop(queue, None)
 

@@ -34,7 +34,7 @@ class Dispatch:
         self._clock = parts.clock
         self._unannounced: list[ReadyItem] = []
         self._announcing = False
-        self._swept_busy = parts.clock.now()
+        self._swept_busy = parts.clock.unshifted()
         self._granting: set[tuple[bytes, str]] = set()
         self.swept = 0
 
@@ -111,12 +111,13 @@ class Dispatch:
     async def ready_step(self) -> None:
         """The sweep's second question: what is READY in the store for the queues that I serve? Needs no coordination for its own slots."""
         wanted = frozenset(self._desk.idle_queues())
-        now = self._clock.now()
-        if now - self._swept_busy >= _BUSY_SWEEP:
-            self._swept_busy = now
+        unshifted = self._clock.unshifted()
+        if unshifted - self._swept_busy >= _BUSY_SWEEP:
+            self._swept_busy = unshifted
             wanted = frozenset(self._desk.served_queues())
         if not wanted:
             return
+        now = self._clock.now()
         for found in await self._workflows.ready(sorted(wanted), _READY_LIMIT):
             if now - found.since < limits.SECOND:
                 continue  # its announcement is on the way

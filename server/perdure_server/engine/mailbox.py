@@ -145,7 +145,7 @@ class Mailboxes:
                 box.doubt = None
 
     async def _try_until_stored(self, workflow_id: bytes, box: _Box, batch: list[Pending[Any]]) -> None:
-        box.give_up = self._clock.now() + GIVE_UP_AFTER
+        box.give_up = self._clock.unshifted() + GIVE_UP_AFTER
         pause = _PAUSE_FIRST
         while left := [pending for pending in batch if not pending.answered]:
             try:
@@ -153,7 +153,7 @@ class Mailboxes:
                 return
             except StoreUnavailable:
                 box.workflow = None
-                if self._clock.now() >= box.give_up:
+                if self._clock.unshifted() >= box.give_up:
                     raise
                 await self._clock.sleep(pause)
                 pause = min(2 * pause, _PAUSE_CAP)
@@ -248,7 +248,7 @@ class Mailboxes:
     async def _lost_race(self, workflow_id: bytes, box: _Box) -> Workflow | None:
         self.conflicts += 1
         box.workflow = None
-        if self._clock.now() >= box.give_up:
+        if self._clock.unshifted() >= box.give_up:
             raise StoreUnavailable("every race for this workflow was lost for too long")
         return await self._workflows.load(workflow_id)
 

@@ -79,7 +79,7 @@ class Polls:
             self._give_back(claim)
 
     async def _open(self, hello: Hello, session_id: str, lease: int) -> None:
-        now = self._clock.now()
+        now = self._clock.unshifted()
         await self._sessions.open(
             Session(
                 session_id=session_id,

@@ -276,7 +276,7 @@ class Engine:
 
     def _make_turn(self, definition: Definition, workflow: Workflow) -> Turn:
         now = self.clock.now()
-        return Turn(Draft(definition, workflow, now, self.judge.judging(now)), self.desk, self.entropy)
+        return Turn(Draft(definition, workflow, now, self.judge.judging(self.clock.unshifted_at(now))), self.desk, self.entropy)
 
     def _after(self, workflow: Workflow, definition: Definition, turns: Sequence[Turn]) -> None:
         self._aftermath.follow(workflow, definition, turns)

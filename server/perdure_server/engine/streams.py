@@ -91,7 +91,7 @@ class WorkerStream:
 
     def lease_remaining(self) -> int:
         """Ms until the session's stored lease ends."""
-        return max(0, self.lease_until - self._services.clock.now())
+        return max(0, self.lease_until - self._services.clock.unshifted())
 
     async def receive(self) -> list[StreamOut]:
         """Everything that there is to tell, as soon as there is something. [] = the stream is over."""
@@ -197,7 +197,7 @@ class WorkerStream:
 
     def adopt(self, pool: Pool, claim: GrantedClaim) -> LocalClaim:
         """Note a claim that this worker gets, or give it back if the worker has gone."""
-        local = LocalClaim(self, pool, claim, self._services.clock.now())
+        local = LocalClaim(self, pool, claim, self._services.clock.unshifted())
         if self.closed:
             self._services.supervisor.run(self._give_back(local), "give back")
         else:
@@ -273,7 +273,7 @@ class WorkerStream:
 
     async def _renew(self, renew_id: int, held: Sequence[HeldIn]) -> None:
         async with self._renewing:
-            now = self._services.clock.now()
+            now = self._services.clock.unshifted()
             named = self._acknowledge(held, now)
             mine = self._services.claims.of_stream(self)
             self._judge_missing(mine, named)

@@ -50,7 +50,7 @@ class Sweep:
         self._unset: dict[bytes, int] = {}
         self._setting = False
         self._next_timer_here = asyncio.Event()
-        self._begun = parts.clock.now()
+        self._begun = parts.clock.unshifted()
         self._alone = False
         hub.on_server = self._heard_server
         hub.is_alone = self._is_alone
@@ -60,14 +60,14 @@ class Sweep:
         """What is due in the store: this server's share at once, the others' after 3 s."""
         await self._clock.sleep(self._settings.sweep_interval)
         self.tell_others()
-        now = self._clock.now()
+        now = self._clock.unshifted()
         self._alone = not self._others(now) and now - self._begun > _OTHERS_AFTER
         for _ in range(_WINDOWS):
             now = self._clock.now()
             rows = await self._workflows.due(now, _WINDOW)
             mine = [row.workflow_id for row in rows if self._is_mine(row.workflow_id, now) or now - row.wake_time >= _OTHERS_AFTER]
             self.found += len(mine)
-            moved = await self._advance(mine)
+            moved = await self.advance(mine)
             if len(rows) < _WINDOW or not moved:
                 return  # the window shows all there is, or what cannot move now
 
@@ -80,7 +80,7 @@ class Sweep:
         now = self._clock.now()
         due = await self._coordination.due_timers(now, _WINDOW)
         if due:
-            await self._advance(due)
+            await self.advance(due)
             return
         self._next_timer_here.clear()
         following = await self._coordination.next_timer()
@@ -99,6 +99,10 @@ class Sweep:
     async def retention_step(self) -> None:
         """Remove what has ended long enough ago, payloads first."""
         await self._clock.sleep(_RETENTION_PAUSE)
+        await self.remove_expired()
+
+    async def remove_expired(self) -> None:
+        """What `retention_step` does, now. Raises StoreUnavailable."""
         for _ in range(_RETENTION_BATCHES):
             ids = await self._workflows.expired(self._clock.now(), _RETENTION_BATCH)
             removed = [await self._remove(workflow_id) for workflow_id in ids]
@@ -116,7 +120,7 @@ class Sweep:
         self._mailboxes.forget(workflow_id)
         return removed
 
-    async def _advance(self, workflow_ids: Sequence[bytes]) -> int:
+    async def advance(self, workflow_ids: Sequence[bytes]) -> int:
         """Do what is due in each; returns in how many something moved. One that cannot stops no other. Raises StoreUnavailable."""
         gate = asyncio.Semaphore(_AT_ONCE)
 
@@ -141,7 +145,7 @@ class Sweep:
             after = await self.duties.perform_due(workflow)
             if after is not None and not _is_due(after, self._clock.now()):
                 return True  # that was all
-        if self._judge.judging(self._clock.now()):
+        if self._judge.judging(self._clock.unshifted()):
             await self._judge.acknowledgements(workflow)
             judged = self._mailboxes.known(workflow_id)
             if judged is not None and judged.revision > workflow.revision and not _is_due(judged, self._clock.now()):
@@ -163,7 +167,7 @@ class Sweep:
             self._setting = False
 
     def _heard_server(self, server: bytes) -> None:
-        self._servers[server] = self._clock.now()
+        self._servers[server] = self._clock.unshifted()
         if server != self._me:
             self._alone = False
 
@@ -177,7 +181,7 @@ class Sweep:
         return self._alone
 
     def _is_mine(self, workflow_id: bytes, now: int) -> bool:
-        others = self._others(now)
+        others = self._others(self._clock.unshifted_at(now))
         if not others:
             return True
         return max([self._me, *others], key=lambda server: hashlib.blake2b(server + workflow_id, digest_size=8).digest()) == self._me

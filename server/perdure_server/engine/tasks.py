@@ -42,17 +42,22 @@ class Supervisor:
 
     def beat(self, name: str) -> None:
         """The loop `name` gets on, though its step has not returned."""
-        self._came_round[name] = self._clock.now()
+        self._came_round[name] = self._clock.unshifted()
 
     def ages(self) -> dict[str, int]:
         """How long ago (ms) each loop last came round: its step done, or what it needs away."""
-        now = self._clock.now()
+        now = self._clock.unshifted()
         return {name: now - last for name, last in self._came_round.items()}
 
     @property
     def running(self) -> list[str]:
         """The names of all tasks that have not ended."""
         return [task.get_name() for task in (*self._works, *self._loops.values()) if not task.done()]
+
+    @property
+    def works(self) -> list[str]:
+        """The names of all pieces of work that have not ended; loops are none."""
+        return [task.get_name() for task in self._works if not task.done()]
 
     async def finish(self, within: int) -> None:
         """Wait until all work but the loops is done, for `within` ms at most."""

@@ -146,7 +146,7 @@ class Workers:
 
     def _new_session(self, hello: Hello) -> Session:
         engine = self._engine
-        now = engine.clock.now()
+        now = engine.clock.unshifted()
         lease = hello.lease or engine.settings.session_lease
         return Session(
             session_id=engine.entropy.hex(12),
@@ -168,7 +168,7 @@ class Workers:
         for stream in self._of_session(hello.session_id):
             stream.go_away(0, Reason.SESSION_SUPERSEDED)
             await stream.close()  # before the new connection is judged: it stores which claims are acknowledged
-        until = engine.clock.now() + stored.lease
+        until = engine.clock.unshifted() + stored.lease
         session = await engine.sessions.reconnect(hello.session_id, hello.session_secret, stored.connection_no, until)
         return replace(session, pools=hello.pools) if session is not None else None
 
@@ -199,7 +199,7 @@ class Workers:
         pool = next(serving, next(iter(stream.pools.values())))
         local = stream.adopt(pool, build_claim(definition, workflow, name, pool, engine.clock.now()))
         local.acknowledged = local.held = True
-        local.granted = claim.granted
+        local.granted = engine.clock.unshifted_at(claim.granted)
         local.cancelled = workflow.steps[name].state is StepState.CANCELLING
         return local
 
@@ -220,7 +220,7 @@ class Workers:
         if local is not None:
             local.acknowledged = True
             local.missed = 0
-            local.alive_at = engine.clock.now()
+            local.alive_at = engine.clock.unshifted()
         workflow: Workflow | None = None
         if heartbeat.has_checkpoint:
             value = await engine.spill.spill(address.workflow_id, address.run_id, heartbeat.checkpoint)
@@ -248,7 +248,7 @@ class Workers:
         session = await engine.sessions.get(step.claim.session_id)
         if session is None or not session.alive:
             raise claim_lost(LossCause.EXPIRED)
-        now = engine.clock.now()
+        now = engine.clock.unshifted()
         if session.connection_no:  # of a stream, which renews it; this only acknowledges
             if address.nonce not in session.held and not await engine.sessions.hold(session.session_id, [address.nonce]):
                 raise claim_lost(LossCause.EXPIRED)

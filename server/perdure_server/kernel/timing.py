@@ -8,7 +8,7 @@ from perdure_server.kernel.effects import ClaimLost
 from perdure_server.kernel.progress import fail_step, fire, open_step, settle_down, stop_all
 from perdure_server.kernel.transitions import StepEvent, WorkflowEvent
 from perdure_server.kernel.values import Failure, LossCause
-from perdure_server.kernel.workflow import Settled, Step, StepState, WorkflowState
+from perdure_server.kernel.workflow import STEP_ENDS, Settled, Step, StepState, Workflow, WorkflowState
 
 ATTEMPT_TIMEOUT = "ATTEMPT_TIMEOUT"
 SILENCE_TIMEOUT = "SILENCE_TIMEOUT"
@@ -45,6 +45,17 @@ def step_due(step: Step, is_paused: bool = False) -> int | None:
     if is_paused or step.step_deadline is None or step.state is StepState.CANCELLING:
         return own
     return step.step_deadline if own is None else min(own, step.step_deadline)
+
+
+def earliest_due(workflow: Workflow) -> int | None:
+    """When time next moves this instance, by its own rules: acknowledgement windows, leases and silence are not in it."""
+    paused = workflow.paused is not None
+    times = [duty.due for duty in workflow.duties]
+    if workflow.inert:
+        return min(times, default=None)
+    times += [due for step in workflow.steps.values() if step.state not in STEP_ENDS and (due := step_due(step, paused)) is not None]
+    own = None if paused else next_due(workflow.state, workflow.deadline, workflow.grace_deadline)
+    return min(times if own is None else [*times, own], default=None)
 
 
 def time_out_attempt(draft: Draft, name: str, failure_type: str, dice: float) -> None:

@@ -1,4 +1,8 @@
-"""Time: store time as this server estimates it."""
+"""Time: store time as this server estimates it.
+
+There are two of it. `now` is the time of workflows: due times, timeouts, schedules, retention; a test may move it forward. `unshifted` is
+the time of processes: leases, acknowledgement windows, silence, caches; nobody moves it. Outside of `perdure dev --test` they are one.
+"""
 
 from typing import Protocol
 
@@ -7,7 +11,13 @@ class Clock(Protocol):
     """Never goes back within one process."""
 
     def now(self) -> int:
-        """Store time in ms since the epoch."""
+        """The time of workflows, in ms since the epoch."""
+
+    def unshifted(self) -> int:
+        """The time of processes, in ms since the epoch: store time without what a test moved."""
+
+    def unshifted_at(self, time: int) -> int:
+        """What `unshifted` was when `now` was `time`. A time that was jumped over: when it was."""
 
     def may_judge(self, lease: int) -> bool:
         """Whether the store has been reached for one full `lease` (ms), so that sessions and timeouts may be judged."""

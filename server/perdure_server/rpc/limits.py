@@ -62,6 +62,8 @@ FILTER_TYPES: Final = 16
 FILTER_LABELS: Final = 8
 COUNTED: Final = 10_000  # counting stops here, and says so
 STREAM_RESULT: Final = 256 * KIB  # told to clients: larger ones go by unary Complete, so that they never delay a renewal
+IDLE_WAIT: Final = 10_000
+IDLE_WAIT_MAX: Final = 60_000
 ANSWER_MARGIN: Final = 200  # a long poll answers this much before the caller's deadline, so that the answer still arrives
 TRACESTATE: Final = 512
 

@@ -11,6 +11,7 @@ from grpc_reflection.v1alpha import reflection
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perdure_server.engine.rehearsal import Rehearsal
 from perdure_server.engine.service import Engine
 from perdure_server.kernel.limits import SECOND
 from perdure_server.ports.telemetry import Telemetry
@@ -22,6 +23,7 @@ from perdure_server.rpc.health import HealthService
 from perdure_server.rpc.leaving import Leaving
 from perdure_server.rpc.registry import Servicer, generic_handler, unimplemented_methods
 from perdure_server.rpc.server_info import ServerFacts
+from perdure_server.rpc.testing_service import RefusedTestingService, TestingService
 from perdure_server.rpc.worker_service import WorkerService
 from perdure_server.rpc.workflow_service import WorkflowService
 
@@ -62,7 +64,9 @@ class ServerOptions(Struct, frozen=True):
 class RpcServer:
     """Serves one engine. `start`, then `leave` and `stop`."""
 
-    def __init__(self, engine: Engine, options: ServerOptions, facts: ServerFacts, telemetry: Telemetry) -> None:
+    def __init__(
+        self, engine: Engine, options: ServerOptions, facts: ServerFacts, telemetry: Telemetry, *, rehearsal: Rehearsal | None = None
+    ) -> None:
         self._engine = engine
         self._options = options
         self._leaving = Leaving()
@@ -75,9 +79,13 @@ class RpcServer:
             WorkerService(engine, self._leaving, facts.version),
             AdminService(engine, facts),
         )
+        if rehearsal is not None:
+            services = (*services, TestingService(rehearsal))
         names = [service.descriptor.full_name for service in services]
         self._health = HealthService(names, lambda: engine.ready)
         services = (*services, self._health)
+        if rehearsal is None:
+            services = (*services, RefusedTestingService())
         self._server.add_generic_rpc_handlers(tuple(generic_handler(service, partial(audited, engine.audit)) for service in services))
         shown = [*names, self._health.descriptor.full_name, reflection.SERVICE_NAME]
         reflection.enable_server_reflection(shown, self._server)

@@ -165,7 +165,7 @@ def list_query(message: ListWorkflowsRequest) -> tuple[WorkflowQuery, int]:
     if message.view not in {workflow_pb2.WORKFLOW_VIEW_UNSPECIFIED, workflow_pb2.WORKFLOW_VIEW_BASIC}:
         faults.unsupported("view", "lists carry BASIC only; GetWorkflow has the rest")
     size = page_size(message.page_size, faults)
-    query = _query(message.namespace, message.filter, descending is not False, faults)
+    query = filter_query(message.namespace, message.filter, descending is not False, faults)
     faults.check()
     return query, size
 
@@ -175,7 +175,7 @@ def count_query(message: workflow_service_pb2.CountWorkflowsRequest) -> Workflow
     faults = Faults()
     if message.group_by:
         faults.unsupported("group_by", "counts in groups")
-    query = _query(message.namespace, message.filter, True, faults)
+    query = filter_query(message.namespace, message.filter, True, faults)
     faults.check()
     return query
 
@@ -237,7 +237,8 @@ def _start_signals(message: StartWorkflowRequest, faults: Faults) -> tuple[Signa
     return tuple(found)
 
 
-def _query(namespace: str, message: filter_pb2.WorkflowFilter, descending: bool, faults: Faults) -> WorkflowQuery:
+def filter_query(namespace: str, message: filter_pb2.WorkflowFilter, descending: bool, faults: Faults) -> WorkflowQuery:
+    """What a filter asks for, within a namespace."""
     for field, _ in message.ListFields():
         if field.name not in {"workflow_types", "states", "start_time", "labels"}:
             faults.unsupported(f"filter.{field.name}", "a filter by this field")

@@ -1,0 +1,98 @@
+"""Lets time pass in a test, from due time to due time: what falls due first is done before what falls due later, as if it had passed."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from perdure_server.engine.idleness import Idleness, Scope
+from perdure_server.engine.shifted_clock import ShiftedClock
+from perdure_server.kernel import limits
+from perdure_server.kernel.timing import earliest_due
+from perdure_server.kernel.workflow import Workflow
+
+if TYPE_CHECKING:
+    from perdure_server.engine.service import Engine
+
+_WINDOW = 500
+_WINDOWS = 20
+_WAIT_IN_ALL = 10 * limits.SECOND
+
+
+class Advanced(Struct, frozen=True):
+    """It is `now` (ms), `skipped` ms were jumped over, and `fired` due times were fired on the way."""
+
+    now: int
+    skipped: int
+    fired: int
+    next_due: int | None
+
+
+class TimeTravel:
+    """Moves the clock of a test server."""
+
+    def __init__(self, engine: "Engine", clock: ShiftedClock, idleness: Idleness) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._idleness = idleness
+        self._one_at_a_time = asyncio.Lock()
+
+    async def advance_by(self, duration: int, waits: bool = True) -> Advanced:
+        """`duration` ms pass. Raises StoreUnavailable."""
+        return await self.advance_to(self._clock.now() + duration, waits)
+
+    async def advance_to(self, time: int, waits: bool = True) -> Advanced:
+        """Up to a time. `waits`: for what became due to be done, before the next due time and at the end. Raises StoreUnavailable.
+
+        What workers had in hand before is not waited for. After 10 s of waiting, time goes on without.
+        """
+        async with self._one_at_a_time:
+            return await self._advance(min(time, limits.TIME), waits)
+
+    async def advance_to_next_due(self, waits: bool = True) -> Advanced:
+        """To the next due time of any workflow; none = no change. Raises StoreUnavailable."""
+        async with self._one_at_a_time:
+            due = await self._idleness.next_due(limits.TIME)
+            return await self._advance(self._clock.now() if due is None else due, waits)
+
+    async def _advance(self, target: int, waits: bool) -> Advanced:
+        await self._engine.judge.expire()  # until its first pass nothing is held against workers
+        scope = Scope(ignoring=await self._idleness.claims())
+        patience = self._clock.unshifted() + _WAIT_IN_ALL if waits else 0
+        before, fired = self._clock.shift, 0
+        while True:
+            due = await self._idleness.next_due(target)
+            self._clock.advance_to(target if due is None else due)
+            fired += await self._fire()
+            left = patience - self._clock.unshifted()
+            if left > 0:
+                await self._idleness.wait(scope, left)
+            if due is None and await self._idleness.next_due(target) is None:
+                break
+        await self._engine.sweep.remove_expired()
+        return Advanced(self._clock.now(), self._clock.shift - before, fired, await self._idleness.next_due(limits.TIME))
+
+    async def _fire(self) -> int:
+        """Do what is due; returns in how many workflows something happened."""
+        fired = 0
+        for _ in range(_WINDOWS):
+            now = self._clock.now()
+            rows = await self._engine.store.workflows.due(now, _WINDOW)
+            due = {row.workflow_id: workflow for row in rows if (workflow := await self._due(row.workflow_id, now)) is not None}
+            if not due:
+                break
+            await self._engine.sweep.advance(list(due))
+            moved = [workflow for workflow_id, workflow in due.items() if await self._has_moved(workflow_id, workflow)]
+            fired += len(moved)
+            if not moved:
+                break
+        return fired
+
+    async def _due(self, workflow_id: bytes, now: int) -> Workflow | None:
+        workflow = await self._idleness.load(workflow_id)
+        due = earliest_due(workflow) if workflow is not None else None
+        return workflow if due is not None and due <= now else None
+
+    async def _has_moved(self, workflow_id: bytes, before: Workflow) -> bool:
+        after = await self._idleness.load(workflow_id)
+        return after is None or (after.run_id, after.event_seq) != (before.run_id, before.event_seq)

@@ -1,0 +1,37 @@
+"""Requests of TestService."""
+
+from perdure.testing.v1 import test_service_pb2 as wire
+from perdure_server.engine.idleness import Scope
+from perdure_server.rpc import limits
+from perdure_server.rpc.decode import values
+from perdure_server.rpc.decode.workflows import filter_query
+from perdure_server.rpc.faults import Faults
+
+
+def target(message: wire.AdvanceTimeRequest) -> tuple[str, int]:
+    """How far: "by" ms, "to_time" ms, or "to_next_due". Raises FieldViolation with all faults."""
+    faults = Faults()
+    kind = message.WhichOneof("target") or ""
+    amount = 0
+    if kind == "by":
+        amount = values.duration(message.by, "by", faults)
+    elif kind == "to_time":
+        amount = values.time(message.to_time, "to_time", faults)
+    elif kind == "to_next_due" and not message.to_next_due:
+        faults.add("to_next_due", "can only be true")
+    elif not kind:
+        faults.add("target", "is not set: give by, to_time or to_next_due")
+    faults.check()
+    return kind, amount
+
+
+def idle_wait(message: wire.WaitIdleRequest) -> tuple[Scope, int]:
+    """What counts, and for how long in ms. Raises FieldViolation with all faults."""
+    faults = Faults()
+    namespace = values.namespace(message.namespace, "namespace", faults)
+    query = filter_query(message.namespace, message.filter, True, faults) if message.HasField("filter") else None
+    within = values.duration(message.timeout, "timeout", faults) if message.HasField("timeout") else limits.IDLE_WAIT
+    if within > limits.IDLE_WAIT_MAX:
+        faults.add("timeout", f"must be at most {limits.IDLE_WAIT_MAX} ms")
+    faults.check()
+    return Scope(namespace, query, message.include_ready), within
