@@ -90,9 +90,7 @@ def _greeting(services: EmbeddedServices, options: DevOptions, address: str) -> 
 @click.option("--otlp-endpoint", default="", help="Where to send traces by OTLP over gRPC, such as http://127.0.0.1:4317.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="warning", show_default=True)
 @click.option("--test", is_flag=True, help="Serve TestService too: its clock can be moved. Keeps nothing.")
-def dev(
-    *, data_dir: Path | None, port: int, lease_seconds: int, no_redis: bool, otlp_endpoint: str, log_level: str, test: bool
-) -> None:
+def dev(*, data_dir: Path | None, port: int, lease_seconds: int, no_redis: bool, otlp_endpoint: str, log_level: str, test: bool) -> None:
     """Run Perdure on this machine: store, Redis and server, nothing to configure."""
     if test and data_dir is not None:
         raise click.UsageError("--test keeps nothing: it has a data directory of its own, which goes when it ends")

@@ -132,7 +132,7 @@ class World:
             self.store,
             coordination or self.coordination,
             self.spans,
-            shifted or clock,
+            told,
             settings=EngineSettings(name, **settings),
             entropy=entropy,
         )
