@@ -69,12 +69,12 @@ async def test_a_time_in_the_past_changes_nothing(testing: Served) -> None:
 
 
 async def test_faults_are_named(testing: Served) -> None:
-    for asked, field in (
+    for wrong, field in (
         (wire.AdvanceTimeRequest(), "target"),
         (wire.AdvanceTimeRequest(to_next_due=False), "to_next_due"),
         (wire.AdvanceTimeRequest(by=Duration(seconds=-1)), "by"),
     ):
-        found = await refused(stub(testing).AdvanceTime(asked))
+        found = await refused(stub(testing).AdvanceTime(wrong))
         assert (found.code, list(found.fields)) == (grpc.StatusCode.INVALID_ARGUMENT, [field])
     found = await refused(
         stub(testing).WaitIdle(wire.WaitIdleRequest(timeout=Duration(seconds=61), filter=WorkflowFilter(labels={"!": ""})))
