@@ -47,6 +47,12 @@ class ReadyQueuesContract:
         assert max(order.index(5_000 + number) for number in range(10)) <= 5 + 2 * 10
         assert [number for number in order if number < 5_000] == list(range(2_000))
 
+    async def test_a_key_of_twice_the_weight_gets_twice_as_much(self, coordination: Coordination) -> None:
+        await coordination.announce([item(number, fairness_key="heavy", fairness_weight=2.0) for number in range(100)])
+        await coordination.announce([item(1_000 + number, fairness_key="light") for number in range(100)])
+        first = (await drain(coordination))[:90]
+        assert 58 <= sum(number < 1_000 for number in first) <= 62
+
     async def test_an_empty_queue_owes_no_fairness(self, coordination: Coordination) -> None:
         await coordination.announce([item(number, fairness_key="big") for number in range(100)])
         assert len(await drain(coordination)) == 100

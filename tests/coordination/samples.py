@@ -10,8 +10,10 @@ PATIENT = 10_000
 NOW = 1_790_000_000_000
 
 
-def item(number: int, *, queue: str = "q", ready_time: int = NOW, priority: int = 5, fairness_key: str = "") -> ReadyItem:
-    return ReadyItem(queue, number.to_bytes(16), "step", ready_time, priority, fairness_key)
+def item(
+    number: int, *, queue: str = "q", ready_time: int = NOW, priority: int = 5, fairness_key: str = "", fairness_weight: float = 1.0
+) -> ReadyItem:
+    return ReadyItem(queue, number.to_bytes(16), "step", ready_time, priority, fairness_key, fairness_weight)
 
 
 def numbers(items: Iterable[ReadyItem]) -> list[int]:

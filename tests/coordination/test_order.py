@@ -6,11 +6,12 @@ import pytest
 from redis.asyncio import Redis
 
 from perdure_server.coordination.keys import Keys
-from perdure_server.coordination.limits import AGE_PER_PRIORITY, FAIRNESS_SHARE
 from perdure_server.coordination.local import LocalCoordination
-from perdure_server.coordination.ready import Rotation, decode_item, encode_item, place
+from perdure_server.coordination.ready import Rotation, decode_item, encode_item
 from perdure_server.coordination.redis import RedisCoordination
 from perdure_server.kernel import limits
+from perdure_server.kernel.limits import AGE_PER_PRIORITY, FAIRNESS_SHARE
+from perdure_server.kernel.ordering import place
 from perdure_server.ports.coordination import ReadyItem
 from tests.conftest import RunningServer
 from tests.coordination.clocks import StillClock
@@ -84,7 +85,10 @@ async def test_lua_computes_what_python_computes(redis_process: RunningServer, d
                 number += 1
                 ready_time = NOW + random_source.randrange(-5_000, 5_000)
                 fairness_key = random_source.choice(["", "a", "b", "ä:b"])
-                batch.append(item(number, ready_time=ready_time, priority=random_source.randrange(10), fairness_key=fairness_key))
+                weight = random_source.choice([1.0, 0.001, 1_000.0, 3.0])
+                priority = random_source.randrange(10)
+                offered = item(number, ready_time=ready_time, priority=priority, fairness_key=fairness_key, fairness_weight=weight)
+                batch.append(offered)
             await local.announce(batch)
             await remote.announce(batch)
             in_redis = {pair[0]: pair[1] for pair in await admin.zrange(key, 0, -1, withscores=True)}

@@ -86,7 +86,7 @@ async def test_a_stale_offer_does_not_end_a_poll(world: World) -> None:
     assert len(taken) == 1
     call = world.spawn(server.poll(hello(), 1, 5_000))
     await world.settle()
-    server.dispatch._place(_item(world, server, "k"))
+    server.dispatch.place(_item(world, server, "k"))
     await world.advance(1_000)
     assert not call.done()
     await world.start(server, "second")

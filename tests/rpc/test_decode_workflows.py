@@ -123,7 +123,6 @@ class TestStart:
             ({"on_open": StartWorkflowRequest.ON_OPEN_SUPERSEDE}, "on_open"),
             ({"on_closed": StartWorkflowRequest.ON_CLOSED_NEW_ROUND}, "on_closed"),
             ({"on_closed": StartWorkflowRequest.ON_CLOSED_NEW_ROUND_IF_FAILED}, "on_closed"),
-            ({"fairness_weight": 2.0}, "fairness_weight"),
             ({"validate_only": True}, "validate_only"),
         ],
     )
@@ -132,8 +131,11 @@ class TestStart:
         assert error.reason is Reason.NOT_SUPPORTED_YET
         assert [name for name, _ in error.violations] == [field]
 
-    def test_the_weight_one_is_what_everybody_has(self) -> None:
-        assert workflows.start(starting(fairness_weight=1.0), TRACE).fairness_key == ""
+    def test_a_weight_is_one_unless_given_and_has_bounds(self) -> None:
+        assert workflows.start(starting(), TRACE).fairness_weight == 1.0
+        assert workflows.start(starting(fairness_weight=2.5), TRACE).fairness_weight == 2.5
+        for weight in (0.0, -1.0, 1_001.0, float("nan")):
+            assert start_refused(starting(fairness_weight=weight)).violations[0][0] == "fairness_weight"
 
     def test_a_fence_of_the_round_before_is_refused_by_name(self) -> None:
         message = starting()

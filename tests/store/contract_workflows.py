@@ -165,6 +165,24 @@ class WorkflowsContract:
         assert await store.workflows.commit(first, claimed(first))
         assert list(await store.workflows.ready(["a", "b"], 10)) == []
 
+    async def test_ready_tells_what_orders_the_steps(self, store: Store) -> None:
+        steps = {"read": Step(StepState.READY, NOW + 3), "clean": Step(StepState.READY, NOW + 4)}
+        queues = ("default/q/t/f/clean", "default/q/t/f/read")
+        first = started(steps=steps, ready=queues, priority=9, fairness_key="acme", fairness_weight=2.5, update_time=NOW + 9)
+        second = started(steps=steps, ready=queues)
+        await kept(store, first, second)
+        one, two = sorted(await store.workflows.ready([queues[1]], 10), key=lambda row: row.priority, reverse=True)
+        assert (one.namespace, one.workflow_type, one.fingerprint) == (first.key.namespace, first.key.workflow_type, first.fingerprint)
+        assert (one.priority, one.fairness_key, one.fairness_weight, one.since) == (9, "acme", 2.5, NOW + 9)
+        assert (two.priority, two.fairness_key, two.fairness_weight) == (second.priority, "", 1.0)
+        assert one.ready_times["read"] == two.ready_times["read"] == NOW + 3
+
+    async def test_ready_in_windows(self, store: Store) -> None:
+        workflows = [started(ready=("a",)) for _ in range(7)]
+        await kept(store, *workflows)
+        found = [row.workflow_id for skip in (0, 3, 6, 9) for row in await store.workflows.ready(["a"], 3, skip)]
+        assert sorted(found) == sorted(workflow.workflow_id for workflow in workflows)
+
     async def test_claimed_by_session(self, store: Store) -> None:
         first, second = started(sessions=("one", "two")), started(sessions=("two",))
         await kept(store, first, second, started())

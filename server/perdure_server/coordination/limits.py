@@ -2,9 +2,7 @@
 
 from typing import Final
 
-# Order of the ready queues.
-AGE_PER_PRIORITY: Final = 30_000  # one step of priority is worth this much waiting
-FAIRNESS_SHARE: Final = 1_000  # the distance that two items of one fairness key keep
+# Order of the ready queues (how they order: kernel/ordering.py).
 FAIRNESS_KEPT: Final = 3_600_000  # Redis only: last scores go this long after the last offer with a fairness key
 FAIRNESS_KEYS: Final = 10_000  # per queue; above it the queue's fairness starts anew
 

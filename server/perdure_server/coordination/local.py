@@ -7,8 +7,9 @@ from weakref import WeakSet
 
 from perdure_server.coordination.limits import FAIRNESS_KEYS, QUEUE_ITEMS, TIMERS
 from perdure_server.coordination.local_frames import LocalFrames
-from perdure_server.coordination.ready import Rotation, decode_item, encode_item, place
+from perdure_server.coordination.ready import Rotation, decode_item, encode_item
 from perdure_server.coordination.subscription import Subscription
+from perdure_server.kernel.ordering import place, share_of
 from perdure_server.ports.clock import Clock
 from perdure_server.ports.coordination import RE_READ, ReadyItem, WakeUp
 from perdure_server.ports.errors import CoordinationUnavailable
@@ -30,7 +31,7 @@ class _ReadyQueue:
         member = encode_item(item)
         if member in self.places or len(self.places) >= QUEUE_ITEMS:
             return
-        here = place(item.ready_time, item.priority, self._last_places.get(item.fairness_key))
+        here = place(item.ready_time, item.priority, self._last_places.get(item.fairness_key), share_of(item.fairness_weight))
         self.places[member] = here
         heappush(self._heap, (here, member))
         if item.fairness_key:

@@ -12,7 +12,6 @@ from perdure_server.coordination.keys import Keys
 from perdure_server.coordination.limits import (
     FAIRNESS_KEPT,
     FAIRNESS_KEYS,
-    FAIRNESS_SHARE,
     POLL_MAX,
     POLL_MIN,
     QUEUE_ITEMS,
@@ -20,9 +19,10 @@ from perdure_server.coordination.limits import (
     TEND,
     TENDED_KEYS,
 )
-from perdure_server.coordination.ready import Rotation, decode_item, encode_item, place
+from perdure_server.coordination.ready import Rotation, decode_item, encode_item
 from perdure_server.coordination.scripts import OFFER_FAIRLY, Argument, Command
 from perdure_server.coordination.wire import Reply
+from perdure_server.kernel.ordering import place, share_of
 from perdure_server.ports.coordination import ReadyItem
 
 _log = logging.getLogger(__name__)
@@ -94,10 +94,8 @@ class RedisReadyQueues:
                 arguments += [place(item.ready_time, item.priority), encode_item(item)]
             return ("ZADD", key, "NX", *arguments)
         for item in items:
-            arguments += [place(item.ready_time, item.priority), encode_item(item), item.fairness_key]
-        return OFFER_FAIRLY.call(
-            [key, self._queue_keys.fairness(queue)], [FAIRNESS_SHARE, FAIRNESS_KEPT, FAIRNESS_KEYS, READY_KEPT, *arguments]
-        )
+            arguments += [place(item.ready_time, item.priority), encode_item(item), item.fairness_key, share_of(item.fairness_weight)]
+        return OFFER_FAIRLY.call([key, self._queue_keys.fairness(queue)], [FAIRNESS_KEPT, FAIRNESS_KEYS, READY_KEPT, *arguments])
 
     def _tend(self, queue: str) -> list[Command]:
         """Now and then: the expiry of the queue, so that one that nobody serves any more goes away, and its cap."""

@@ -33,14 +33,14 @@ def with_source(command: Command) -> Command:
     return ("EVAL", Script.by_digest[str(command[1])].source, *command[2:])
 
 
-# The formula is coordination/ready.py `place`; a test compares the two. An empty queue owes nobody fairness.
+# The formula is kernel/ordering.py `place`; a test compares the two. An empty queue owes nobody fairness.
 OFFER_FAIRLY = Script("""
 local ready, fairness = KEYS[1], KEYS[2]
-local share, kept, most, ready_kept = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local kept, most, ready_kept = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local keys = redis.call('HLEN', fairness)
 if keys > most or keys > 0 and redis.call('EXISTS', ready) == 0 then redis.call('DEL', fairness) end
-for i = 5, #ARGV, 3 do
-  local place, member, key = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
+for i = 4, #ARGV, 4 do
+  local place, member, key, share = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3])
   if not redis.call('ZSCORE', ready, member) then
     local last = key ~= '' and redis.call('HGET', fairness, key)
     if last then place = math.max(math.floor(place), math.floor(tonumber(last)) + share) + place % 1 end

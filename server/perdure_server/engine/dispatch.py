@@ -18,8 +18,6 @@ from perdure_server.ports.errors import CoordinationUnavailable
 _TAKE_WAIT = 250
 _COME_ROUND = 5 * limits.SECOND
 _TAKE_LIMIT = 200
-_READY_LIMIT = 500
-_BUSY_SWEEP = 10 * limits.SECOND
 
 
 class Dispatch:
@@ -29,14 +27,11 @@ class Dispatch:
         self._desk = self.desk = desk
         self._mailboxes = mailboxes
         self._coordination = parts.coordination
-        self._workflows = parts.store.workflows
         self._supervisor = parts.supervisor
         self._clock = parts.clock
         self._unannounced: list[ReadyItem] = []
         self._announcing = False
-        self._swept_busy = parts.clock.unshifted()
         self._granting: set[tuple[bytes, str]] = set()
-        self.swept = 0
 
     def offer(self, definition: Definition, workflow: Workflow, name: str) -> None:
         """A step of a stored instance is READY: give it to a free slot here, unless others are known to wait for one; else announce it."""
@@ -50,7 +45,8 @@ class Dispatch:
             return
         plan = definition.by_name[name]
         priority = plan.priority if plan.priority is not None else workflow.priority
-        self._announce(ReadyItem(queue, workflow.workflow_id, name, step.since, priority, workflow.fairness_key))
+        fairness = (workflow.fairness_key, workflow.fairness_weight)
+        self._announce(ReadyItem(queue, workflow.workflow_id, name, step.since, priority, *fairness))
 
     def grant(self, workflow_id: bytes, name: str, slot: Slot) -> None:
         """Write the claim for a reserved slot; the slot comes back if the step is not ready any more."""
@@ -97,7 +93,7 @@ class Dispatch:
             await happened(self._desk.free, _COME_ROUND)
             return
         for item in await self._coordination.take(idle, 1, _TAKE_WAIT):
-            self._place(item)
+            self.place(item)
             self._desk.look_again(item.queue)
 
     async def view_step(self) -> None:
@@ -108,24 +104,9 @@ class Dispatch:
                 self._desk.note_backlog(queue, items)
         await self._clock.sleep(limits.SECOND // 2)
 
-    async def ready_step(self) -> None:
-        """The sweep's second question: what is READY in the store for the queues that I serve? Needs no coordination for its own slots."""
-        wanted = frozenset(self._desk.idle_queues())
-        unshifted = self._clock.unshifted()
-        if unshifted - self._swept_busy >= _BUSY_SWEEP:
-            self._swept_busy = unshifted
-            wanted = frozenset(self._desk.served_queues())
-        if not wanted:
-            return
-        now = self._clock.now()
-        for found in await self._workflows.ready(sorted(wanted), _READY_LIMIT):
-            if now - found.since < limits.SECOND:
-                continue  # its announcement is on the way
-            for queue in wanted.intersection(found.queues):
-                name = queue.rpartition("/")[2]
-                if (found.workflow_id, name) not in self._granting:
-                    self.swept += 1
-                    self._place(ReadyItem(queue, found.workflow_id, name, found.since))
+    def is_granting(self, workflow_id: bytes, name: str) -> bool:
+        """Whether this server writes a claim of the step right now."""
+        return (workflow_id, name) in self._granting
 
     async def _take_for(self, pool: Pool) -> None:
         limit = min(pool.credit, _TAKE_LIMIT)
@@ -139,15 +120,17 @@ class Dispatch:
             for queue in queues:
                 self._desk.note_backlog(queue, 0)
         for item in items:
-            self._place(item)
+            self.place(item)
 
-    def _place(self, item: ReadyItem) -> None:
+    def place(self, item: ReadyItem) -> bool:
+        """Give it to a free slot of its queue, else (back) into its place in the queue. True = it got a slot."""
         slot = self._desk.reserve(item.queue)
         if slot is not None:
             self.grant(item.workflow_id, item.step, slot)
-            return
+            return True
         self._desk.doubt()
         self._announce(item)  # somebody was quicker with the slot: back into its place
+        return False
 
     def _announce(self, item: ReadyItem) -> None:
         self._unannounced.append(item)

@@ -27,6 +27,7 @@ from perdure_server.engine.parts import Parts
 from perdure_server.engine.people import People
 from perdure_server.engine.polls import Polls
 from perdure_server.engine.queries import Queries
+from perdure_server.engine.ready_sweep import ReadySweep
 from perdure_server.engine.results import Results
 from perdure_server.engine.settings import EngineSettings
 from perdure_server.engine.spill import Spill
@@ -100,6 +101,7 @@ class Engine:
         self.spill = Spill(store.payloads, self.mailboxes.known, clock)
         self.hub = Hub(parts)
         self.dispatch = Dispatch(parts, self.desk, self.mailboxes)
+        self.ready_sweep = ReadySweep(parts, self.dispatch, self.catalog)
         self.judge = Judge(parts, self.mailboxes, self.claims)
         self.sweep = Sweep(parts, self.mailboxes, self.judge, self.hub)
         self.duties = self.sweep.duties
@@ -295,7 +297,7 @@ class Engine:
 
     async def _ready_step(self) -> None:
         await self.clock.sleep(self.settings.sweep_interval)
-        await self.dispatch.ready_step()
+        await self.ready_sweep.step()
 
     def _remote_change(self, workflow_id: bytes) -> None:
         self.mailboxes.forget(workflow_id)

@@ -26,6 +26,10 @@ CANCEL_GRACE: Final = 30 * SECOND
 MAX_LOST_CLAIMS: Final = 5
 PRIORITY: Final = 5
 PRIORITY_MAX: Final = 9
+AGE_PER_PRIORITY: Final = 30 * SECOND  # one step of priority is worth this much waiting in a ready queue
+FAIRNESS_SHARE: Final = 5 * SECOND  # the distance that two steps of one fairness key of weight 1 keep in a ready queue
+FAIRNESS_WEIGHT_MIN: Final = 0.001
+FAIRNESS_WEIGHT_MAX: Final = 1_000.0
 RETENTION: Final = 30 * DAY
 TOMBSTONE: Final = 30 * DAY
 

@@ -51,6 +51,7 @@ class Start(Struct, frozen=True, omit_defaults=True):
     queue: str = ""
     step_queues: dict[str, str] = {}
     fairness_key: str = ""
+    fairness_weight: float = 1.0
     workflow_timeout: int | None = None
     retention: int | None = None
     signals: tuple[Signal, ...] = ()
@@ -93,6 +94,7 @@ def blank(definition: Definition, command: Start, now: int) -> Workflow:
         queue=command.queue,
         step_queues=command.step_queues,
         fairness_key=command.fairness_key,
+        fairness_weight=command.fairness_weight,
         retention=command.retention if command.retention is not None else definition.retention,
     )
 

@@ -262,6 +262,7 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     queue: str = ""  # overrides the queue of every step
     step_queues: dict[str, str] = {}  # overrides per step
     fairness_key: str = ""
+    fairness_weight: float = 1.0
     retention: int = limits.RETENTION
     inbox: tuple[Signal, ...] = ()
     signal_ids: tuple[str, ...] = ()

@@ -14,8 +14,9 @@ from perdure_server.kernel.values import Payload
 class ReadyItem(Struct, frozen=True, omit_defaults=True):
     """A READY step on offer: `queue`, `workflow_id` and `step` say which, the other fields its place.
 
-    Served by score (coordination/ready.py): ready time - 30 s x priority, never before the last of its fairness key plus its share.
-    As taken it has no fairness key, and the ready time and priority of its place: announced again, it goes back to that place.
+    Served by score (kernel/ordering.py): ready time - 30 s x priority, never before the last of its fairness key plus its share,
+    which is the smaller the larger its `fairness_weight`. As taken it has no fairness key, and the ready time and priority of its place:
+    announced again, it goes back to that place.
     """
 
     queue: str
@@ -24,6 +25,7 @@ class ReadyItem(Struct, frozen=True, omit_defaults=True):
     ready_time: int
     priority: int = 5
     fairness_key: str = ""
+    fairness_weight: float = 1.0
 
 
 class WakeUp(Struct, frozen=True, array_like=True):

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import Workflow, WorkflowState
@@ -26,12 +27,22 @@ class Due(Struct, frozen=True):
     wake_time: int
 
 
-class ReadyStep(Struct, frozen=True):
-    """A workflow that has READY steps in the named queues (the other queues of its `ready` are in it, too)."""
+class ReadyStep(Struct, frozen=True, omit_defaults=True):
+    """A workflow that has READY steps in the named queues (the other queues of its `ready` are in it, too), and what orders them.
+
+    `ready_times` by step, of those in the queues asked for.
+    """
 
     workflow_id: bytes
     queues: tuple[str, ...]
-    since: int  # last change of the workflow, a lower bound of the true ready time
+    since: int  # last change of the workflow; its steps may be ready for longer
+    namespace: str = ""
+    workflow_type: str = ""
+    fingerprint: str = ""
+    priority: int = limits.PRIORITY
+    fairness_key: str = ""
+    fairness_weight: float = 1.0
+    ready_times: Mapping[str, int] = {}
 
 
 class WorkflowQuery(Struct, frozen=True, omit_defaults=True):
@@ -77,8 +88,11 @@ class Workflows(Protocol):
     async def due(self, until: int, limit: int) -> Sequence[Due]:
         """Ids with `wake_time` <= `until`, oldest first, at most `limit`; quarantined ones never. Raises StoreUnavailable."""
 
-    async def ready(self, queues: Sequence[str], limit: int) -> Sequence[ReadyStep]:
-        """Workflows whose `ready` names one of `queues`, at most `limit` in no promised order. Raises StoreUnavailable."""
+    async def ready(self, queues: Sequence[str], limit: int, skip: int = 0) -> Sequence[ReadyStep]:
+        """Workflows whose `ready` names one of `queues`, at most `limit` in no promised order, the first `skip` of it left out.
+
+        What changes meanwhile may be missed or come twice. Raises StoreUnavailable.
+        """
 
     async def claimed_by(self, session_ids: Sequence[str], limit: int) -> Sequence[bytes]:
         """Ids of workflows whose `sessions` names one of these. Raises StoreUnavailable."""

@@ -165,6 +165,9 @@ _TO_STORED: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 
 
+_NUMBERS: Final = frozenset({int, float})
+
+
 class _Field:
     """How one field of Workflow is stored, and which value means absent."""
 
@@ -180,7 +183,7 @@ class _Field:
     def is_default(self, value: object) -> bool:
         if self.empty:
             return not value
-        return value is self.default or (type(value) is int and value == self.default)
+        return value is self.default or (type(value) in _NUMBERS and value == self.default)
 
     def write(self, document: Document, value: Any) -> None:
         if self.name == "key":

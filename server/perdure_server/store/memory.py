@@ -30,6 +30,7 @@ from perdure_server.store import documents, limits
 from perdure_server.store.audit import MemoryAudit
 from perdure_server.store.driver import encoded
 from perdure_server.store.memory_records import Around, MemoryDefinitions, MemoryPayloads, MemorySessions
+from perdure_server.store.ready_rows import ready_row
 from perdure_server.store.rows import NOT_IN_ROWS, page
 from perdure_server.store.step_layout import Update
 
@@ -138,13 +139,13 @@ class MemoryWorkflows:
 
         return await self._around("workflows.due", apply)
 
-    async def ready(self, queues: Sequence[str], limit: int) -> Sequence[ReadyStep]:
+    async def ready(self, queues: Sequence[str], limit: int, skip: int = 0) -> Sequence[ReadyStep]:
         """As the port says."""
         wanted = frozenset(queues)
 
         def apply() -> list[ReadyStep]:
-            found = [(key, document) for key, document in self._visible("ready") if not wanted.isdisjoint(document["ready"])]
-            return [ReadyStep(key, tuple(document["ready"]), document["update_time"]) for key, document in found[:limit]]
+            found = [document for _, document in self._visible("ready") if not wanted.isdisjoint(document["ready"])]
+            return [ready_row(document) for document in found[skip : skip + limit]]
 
         return await self._around("workflows.ready", apply)
 

@@ -11,6 +11,7 @@ from perdure_server.store.committer import Committer, Road
 from perdure_server.store.driver import MAJORITY, Connection
 from perdure_server.store.loader import Loader
 from perdure_server.store.payloads import delete_payloads
+from perdure_server.store.ready_rows import ready_fields, ready_row
 from perdure_server.store.replies import confirmed
 from perdure_server.store.rows import NOT_IN_ROWS, filter_of, page
 
@@ -50,11 +51,10 @@ class MongoWorkflows:
         found = await self._find(condition, {"wake_time": 1}, limit, {"wake_time": 1})
         return [Due(document["_id"], document["wake_time"]) for document in found]
 
-    async def ready(self, queues: Sequence[str], limit: int) -> Sequence[ReadyStep]:
+    async def ready(self, queues: Sequence[str], limit: int, skip: int = 0) -> Sequence[ReadyStep]:
         """As the port says; answered from the sparse multikey index on `ready`, by equality."""
         condition = {"ready": {"$in": list(queues)}, documents.QUARANTINED: _NOT_QUARANTINED}
-        found = await self._find(condition, {"ready": 1, "update_time": 1}, limit)
-        return [ReadyStep(document["_id"], tuple(document["ready"]), document["update_time"]) for document in found]
+        return [ready_row(document) for document in await self._find(condition, ready_fields(queues), limit, skip=skip)]
 
     async def claimed_by(self, session_ids: Sequence[str], limit: int) -> Sequence[bytes]:
         """As the port says; answered from the sparse multikey index on `sessions`."""
@@ -113,7 +113,9 @@ class MongoWorkflows:
         types: list[str] = reply["values"]
         return types
 
-    async def _find(self, condition: Document, projection: Document, limit: int, sort: Document | None = None) -> list[Document]:
+    async def _find(
+        self, condition: Document, projection: Document, limit: int, sort: Document | None = None, skip: int = 0
+    ) -> list[Document]:
         command: Document = {
             "find": WORKFLOWS,
             "filter": condition,
@@ -126,6 +128,8 @@ class MongoWorkflows:
         }
         if sort is not None:
             command["sort"] = sort
+        if skip:
+            command["skip"] = skip
         reply = await self._connection.read(command)
         found: list[Document] = reply["cursor"]["firstBatch"]
         return found

@@ -52,6 +52,9 @@ def start(message: StartWorkflowRequest, trace: Trace) -> Start:
         faults.add("priority", f"must be from 0 to {limits.PRIORITY_MAX}")
     if len(message.fairness_key.encode()) > rpc_limits.FAIRNESS_KEY:
         faults.add("fairness_key", f"is longer than {rpc_limits.FAIRNESS_KEY} bytes")
+    weight = message.fairness_weight if message.HasField("fairness_weight") else 1.0
+    if not limits.FAIRNESS_WEIGHT_MIN <= weight <= limits.FAIRNESS_WEIGHT_MAX:
+        faults.add("fairness_weight", f"must be from {limits.FAIRNESS_WEIGHT_MIN} to {limits.FAIRNESS_WEIGHT_MAX:.0f}")
     on_open, on_closed = _policies(message, faults)
     values.identifier(message.request_id, "request_id", faults)
     values.identifier(message.definition_fingerprint, "definition_fingerprint", faults)
@@ -72,6 +75,7 @@ def start(message: StartWorkflowRequest, trace: Trace) -> Start:
         queue=message.queue,
         step_queues=queues,
         fairness_key=message.fairness_key,
+        fairness_weight=weight,
         workflow_timeout=timeout,
         retention=values.duration(message.retention, "retention", faults) if message.HasField("retention") else None,
         signals=_start_signals(message, faults),
@@ -192,8 +196,6 @@ def _refuse_unsupported(message: StartWorkflowRequest, faults: Faults) -> None:
         faults.unsupported("on_open", "SUPERSEDE")
     if message.on_closed in _ROUND_POLICIES:
         faults.unsupported("on_closed", "new rounds of a business key")
-    if message.HasField("fairness_weight") and message.fairness_weight != 1.0:
-        faults.unsupported("fairness_weight", "weights of fairness keys")
     if message.workflow.HasField("expected_fence"):
         faults.unsupported("workflow.expected_fence", "the fence of the round before")
     if message.validate_only:
