@@ -4,12 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from perdure.v1 import workflow_pb2
 from perdure.v1.workflow_service_pb2 import (
     CancelWorkflowRequest,
-    CountWorkflowsRequest,
     FetchPayloadRequest,
-    ListWorkflowsRequest,
     SignalRequest,
     StartWorkflowRequest,
     WaitForResultRequest,
@@ -21,7 +18,7 @@ from perdure_server.kernel.canonical import payload_digest
 from perdure_server.kernel.rejection import Reason
 from perdure_server.kernel.start import OnClosed, OnOpen, Start
 from perdure_server.kernel.values import Payload, Trace
-from perdure_server.kernel.workflow import Signal, WorkflowKey, WorkflowState
+from perdure_server.kernel.workflow import Signal, WorkflowKey
 from perdure_server.rpc.decode import workflows
 from perdure_server.rpc.faults import RequestRefused
 from tests.rpc.conftest import ref
@@ -202,41 +199,3 @@ class TestOthers:
         assert workflows.watch(WatchRequest(workflow=ref())).key.business_key == "k"
         message = WatchRequest.FromString(WatchRequest(workflow=ref()).SerializeToString() + b"\x28\x63")
         assert fields_of(lambda: workflows.watch(message)) == ["view"]
-
-
-class TestLists:
-    def test_a_filter(self) -> None:
-        message = ListWorkflowsRequest(page_size=7, order_by=ListWorkflowsRequest.ORDER_START_TIME_ASC)
-        message.filter.workflow_types.append("note")
-        message.filter.states.append(workflow_pb2.Workflow.STATE_FAILED)
-        message.filter.labels["tenant"] = "acme"
-        message.filter.start_time.from_time.seconds = 1
-        message.filter.start_time.to_time.seconds = 2
-        query, size = workflows.list_query(message)
-        assert size == 7
-        assert (query.namespace, query.workflow_types, query.states) == ("default", ("note",), (WorkflowState.FAILED,))
-        assert (query.labels, query.start_from, query.start_before, query.descending) == ({"tenant": "acme"}, 1_000, 2_000, False)
-
-    def test_defaults(self) -> None:
-        query, size = workflows.list_query(ListWorkflowsRequest())
-        assert (query.descending, size) == (True, limits.PAGE_SIZE)
-
-    def test_faults(self) -> None:
-        message = ListWorkflowsRequest(page_size=1_001, view=workflow_pb2.WORKFLOW_VIEW_FULL)
-        message.filter.queues.append("gpu")
-        message.filter.paused = False
-        message.filter.states.append(workflow_pb2.Workflow.STATE_UNSPECIFIED)
-        message.filter.start_time.from_time.seconds = 2
-        message.filter.start_time.to_time.seconds = 2
-        assert fields_of(lambda: workflows.list_query(message)) == [
-            "filter.paused",
-            "filter.queues",
-            "filter.start_time.to_time",
-            "filter.states",
-            "page_size",
-            "view",
-        ]
-
-    def test_groups_are_refused_by_name(self) -> None:
-        message = CountWorkflowsRequest(group_by=CountWorkflowsRequest.GROUP_BY_STATE)
-        assert fields_of(lambda: workflows.count_query(message)) == ["group_by"]

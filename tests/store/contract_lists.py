@@ -4,8 +4,8 @@ import asyncio
 
 from msgspec.structs import replace
 
-from perdure_server.kernel.values import Failure, Payload
-from perdure_server.kernel.workflow import WorkflowKey, WorkflowState
+from perdure_server.kernel.values import Failure, Payload, Wake
+from perdure_server.kernel.workflow import AttemptError, Step, StepState, WorkflowKey, WorkflowState
 from perdure_server.ports.store import PageKey, Store, WorkflowQuery
 from tests.store.contract_workflows import kept
 from tests.store.instances import NOW, following, started
@@ -54,6 +54,41 @@ class ListsContract:
         assert await found(replace(EVERYTHING, start_before=NOW + 10)) == {one}
         assert await found(WorkflowQuery("elsewhere")) == {elsewhere.workflow_id}
         assert await found(WorkflowQuery("nowhere")) == set()
+
+    async def test_business_keys_are_found_in_all_types_or_some(self, store: Store) -> None:
+        keys = [("ingest", "x"), ("ingest", "y"), ("fit", "x")]
+        kept_here = [started(key=WorkflowKey("default", *key)) for key in keys]
+        await kept(store, *kept_here, started(key=WorkflowKey("elsewhere", "ingest", "x")))
+
+        async def found(query: WorkflowQuery) -> list[bytes]:
+            rows = (await store.workflows.find(query, 10, None)).rows
+            assert await store.workflows.count(query, 10) == len(rows)
+            return sorted(row.workflow_id for row in rows)
+
+        ids = [workflow.workflow_id for workflow in kept_here]
+        assert await found(replace(EVERYTHING, business_keys=("x", "z"))) == sorted([ids[0], ids[2]])
+        assert await found(replace(EVERYTHING, business_keys=("x", "y"), workflow_types=("ingest",))) == sorted(ids[:2])
+        page = await store.workflows.find(replace(EVERYTHING, business_keys=("x", "y")), 2, None)
+        rest = await store.workflows.find(replace(EVERYTHING, business_keys=("x", "y")), 2, page.after)
+        assert {row.workflow_id for row in (*page.rows, *rest.rows)} == set(ids)
+        assert sorted(await store.workflows.types("default")) == ["fit", "ingest"]
+
+    async def test_outlines_have_steps_and_no_payloads(self, store: Store) -> None:
+        secret = Payload(json='"secret"')
+        broken = Failure("Broken", "it broke", secret)
+        step = Step(StepState.BACKOFF, NOW, attempt=2, output=secret, checkpoint=secret, failure=broken, lost_claims=1)
+        step = replace(step, errors=(AttemptError(1, 1, NOW, broken),), wakes=(Wake("go", "s1", secret, "go", NOW),))
+        workflow = started(steps={"read": step, "clean": Step(StepState.READY, NOW)}, output=secret)
+        large = started(steps={f"s{n}": replace(step, state=StepState.COMPLETED) for n in range(70)}, step_count=70)
+        await kept(store, workflow, large)
+        missing = started().workflow_id
+        found = await store.workflows.outlines([workflow.workflow_id, missing], ["read", "clean", "never"])
+        (row,) = found.values()
+        bare = replace(step, output=None, checkpoint=None, errors=(), failure=replace(broken, details=None))
+        assert row.steps == {"read": replace(bare, wakes=(Wake("go", "s1", None, "go", NOW),)), "clean": Step(StepState.READY, NOW)}
+        assert (row.input, row.output, row.events, row.revision) == (None, None, (), workflow.revision)
+        (packed,) = (await store.workflows.outlines([large.workflow_id], list(large.steps))).values()
+        assert packed.steps == dict.fromkeys(large.steps, replace(row.steps["read"], state=StepState.COMPLETED))
 
     async def test_rows_carry_no_steps_and_no_payloads(self, store: Store) -> None:
         details = Payload(json='"secret"')

@@ -1,4 +1,4 @@
-"""Reads: one workflow, its result, lists, payloads, definitions. Never from a cache."""
+"""Reads: one workflow, its result, payloads, definitions. Never from a cache."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import Step, Workflow
-from perdure_server.ports.store import PageKey, Read, Store, WorkflowQuery, WorkflowRows
+from perdure_server.ports.store import Read, Store
 
 
 class Queries:
@@ -63,14 +63,6 @@ class Queries:
             require_ref(here, ref)
             return here
         return await self.load(ref.key.workflow_id, ref) if changed else workflow
-
-    async def find(self, query: WorkflowQuery, limit: int, after: PageKey | None) -> WorkflowRows:
-        """One page of a list."""
-        return await self._store.workflows.find(query, limit, after)
-
-    async def count(self, query: WorkflowQuery, at_most: int) -> int:
-        """How many match, counted up to `at_most`."""
-        return await self._store.workflows.count(query, at_most)
 
     async def fetch_payload(self, holder: Ref | str, payload_id: str) -> Payload:
         """One large payload, by a workflow or by a claim token (str)."""

@@ -22,6 +22,7 @@ from perdure_server.engine.explain import Explainer
 from perdure_server.engine.frames import ClaimTurns
 from perdure_server.engine.hub import DEFINITIONS, LISTEN_LOOP, Hub
 from perdure_server.engine.judge import Judge
+from perdure_server.engine.listing import Listing
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.people import People
@@ -116,8 +117,7 @@ class Engine:
         self.explain = Explainer(parts, self.queries).explain
         self.get = self.queries.get
         self.wait_for_result = self.queries.wait_for_result
-        self.find = self.queries.find
-        self.count = self.queries.count
+        self.listing = Listing(parts, self.catalog)
         self.fetch_payload = self.queries.fetch_payload
         self.definition = self.queries.definition
         self.versions = self.queries.versions

@@ -51,6 +51,7 @@ class WorkflowQuery(Struct, frozen=True, omit_defaults=True):
     namespace: str
     workflow_types: tuple[str, ...] = ()
     states: tuple[WorkflowState, ...] = ()
+    business_keys: tuple[str, ...] = ()
     labels: Mapping[str, str] = {}
     start_from: int | None = None
     start_before: int | None = None
@@ -102,6 +103,15 @@ class Workflows(Protocol):
 
     async def find(self, query: WorkflowQuery, limit: int, after: PageKey | None) -> WorkflowRows:
         """One page ordered by (start_time, _id), stable with equal times. Rows carry no steps and no payloads. Raises StoreUnavailable."""
+
+    async def outlines(self, workflow_ids: Sequence[bytes], steps: Sequence[str]) -> Mapping[bytes, Workflow]:
+        """Those that exist, as rows with their steps, which hold no payloads; `steps` are the names in their definition.
+
+        One that does not decode is left out. Raises StoreUnavailable.
+        """
+
+    async def types(self, namespace: str) -> Sequence[str]:
+        """The types of all workflows in a namespace. Raises StoreUnavailable."""
 
     async def count(self, query: WorkflowQuery, at_most: int) -> int:
         """How many match; counting stops at `at_most`. Raises StoreUnavailable."""

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from perdure_server.kernel.rejection import Reason, Rejection
-from perdure_server.ports.store import PageKey, WorkflowQuery
+from perdure_server.ports.store import PageKey
 from perdure_server.rpc import limits
 
 _encode: Final = msgspec.msgpack.Encoder(order="deterministic").encode
@@ -27,7 +27,7 @@ class _Token(Struct, frozen=True, array_like=True):
     workflow_id: bytes
 
 
-def encode(query: WorkflowQuery, after: PageKey | None) -> str:
+def encode(query: Struct, after: PageKey | None) -> str:
     """The token of the page after `after`; empty after the last page."""
     if after is None:
         return ""
@@ -36,7 +36,7 @@ def encode(query: WorkflowQuery, after: PageKey | None) -> str:
     return base64.urlsafe_b64encode(raw).decode()
 
 
-def decode(query: WorkflowQuery, token: str) -> PageKey | None:
+def decode(query: Struct, token: str) -> PageKey | None:
     """Where the page begins; None for the first. Raises Rejection PAGE_TOKEN_INVALID, also for the token of another query."""
     if not token:
         return None
@@ -67,7 +67,7 @@ def decode_key(scope: Sequence[str], token: str) -> list[str]:
     return found.key
 
 
-def _digest(query: WorkflowQuery | list[str]) -> bytes:
+def _digest(query: Struct | list[str]) -> bytes:
     return hashlib.blake2b(_encode(query), digest_size=limits.PAGE_TOKEN_DIGEST).digest()
 
 

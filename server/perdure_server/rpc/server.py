@@ -18,6 +18,7 @@ from perdure_server.ports.telemetry import Telemetry
 from perdure_server.rpc import limits
 from perdure_server.rpc.admin_service import AdminService
 from perdure_server.rpc.audited import audited
+from perdure_server.rpc.encode.phases import phase_number
 from perdure_server.rpc.guard import Guard
 from perdure_server.rpc.health import HealthService
 from perdure_server.rpc.leaving import Leaving
@@ -68,6 +69,7 @@ class RpcServer:
         self, engine: Engine, options: ServerOptions, facts: ServerFacts, telemetry: Telemetry, *, rehearsal: Rehearsal | None = None
     ) -> None:
         self._engine = engine
+        engine.listing.phase_of = phase_number
         self._options = options
         self._leaving = Leaving()
         self.guard = Guard(lambda method, code: telemetry.count("rpc.calls", method=method, code=code))

@@ -10,13 +10,12 @@ from perdure_server.engine.service import Engine
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.workflow import Paused
-from perdure_server.ports.store import PageKey, WorkflowRows
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc import page_tokens
 from perdure_server.rpc.caller import caller_of
-from perdure_server.rpc.decode import verbs
+from perdure_server.rpc.decode import filters, verbs
 from perdure_server.rpc.decode import workflows as decode
-from perdure_server.rpc.encode import attempts, explanations, people, values, workflows
+from perdure_server.rpc.encode import attempts, explanations, lists, people, values, workflows
 from perdure_server.rpc.errors import to_status
 from perdure_server.rpc.faults import Faults
 from perdure_server.rpc.guard import resource_name
@@ -80,16 +79,15 @@ class WorkflowService:
 
     async def list_workflows(self, request: wire.ListWorkflowsRequest, _context: Context) -> wire.ListWorkflowsResponse:
         """Workflows by filter, in pages."""
-        query, size = decode.list_query(request)
-        found = await self._engine.find(query, size, page_tokens.decode(query, request.page_token))
+        selection, size, detail = filters.list_query(request)
+        found = await self._engine.listing.page(selection, size, page_tokens.decode(selection, request.page_token), detail)
         response = wire.ListWorkflowsResponse()
-        response.next_page_token = page_tokens.encode(query, _fill_page(response, found))
+        response.next_page_token = page_tokens.encode(selection, lists.fill(response.workflows, found, detail))
         return response
 
     async def count_workflows(self, request: wire.CountWorkflowsRequest, _context: Context) -> wire.CountWorkflowsResponse:
         """How many match, counted up to a bound."""
-        count = await self._engine.count(decode.count_query(request), rpc_limits.COUNTED)
-        return wire.CountWorkflowsResponse(count=count, estimate=count >= rpc_limits.COUNTED)
+        return await lists.count(self._engine.listing, filters.count_query(request), request.group_by)
 
     async def fetch_payload(self, request: wire.FetchPayloadRequest, _context: Context) -> wire.FetchPayloadResponse:
         """A value that did not fit into a message."""
@@ -175,18 +173,3 @@ def _check_starts(count: int) -> None:
 def _no_active_definition(error: Rejection) -> Rejection:
     command = "perdure definitions apply FILE --activate"
     return Rejection(error.reason, f"{error.message.rstrip('.')}. To put it right: {command}", **{**error.facts, "command": command})
-
-
-def _fill_page(response: wire.ListWorkflowsResponse, found: WorkflowRows) -> PageKey | None:
-    """Rows as far as one answer may carry; where the next page begins."""
-    size = 0
-    last: PageKey | None = None
-    for row in found.rows:
-        message = workflow_pb2.Workflow()
-        workflows.basic(message, row)
-        size += message.ByteSize()
-        if last is not None and size > rpc_limits.RESPONSE:
-            return last
-        response.workflows.append(message)
-        last = PageKey(row.start_time, row.workflow_id)
-    return found.after

@@ -21,4 +21,6 @@ REVISIONS_TOGETHER: Final = 1_000
 PAYLOAD_BATCH_BYTES: Final = 8 * 1024 * 1024
 DOCUMENT_BYTES: Final = 16 * 1024 * 1024  # MongoDB's own bound
 LISTED_DEFINITIONS: Final = 10_000
+OUTLINED_STEPS: Final = 64  # steps whose contents are left out by name
+OUTLINES_TOGETHER: Final = 100
 LOST_RACES: Final = 20  # each means that somebody else got on; more in a row is a fault

@@ -30,8 +30,9 @@ from perdure_server.store import documents, limits
 from perdure_server.store.audit import MemoryAudit
 from perdure_server.store.driver import encoded
 from perdure_server.store.memory_records import Around, MemoryDefinitions, MemoryPayloads, MemorySessions
+from perdure_server.store.outlines import left_out, outline
 from perdure_server.store.ready_rows import ready_row
-from perdure_server.store.rows import NOT_IN_ROWS, page
+from perdure_server.store.rows import NOT_IN_ROWS, page, rows_of
 from perdure_server.store.step_layout import Update
 
 Document = dict[str, Any]
@@ -171,6 +172,25 @@ class MemoryWorkflows:
         """As the port says."""
         return await self._around("workflows.find", lambda: self._page(query, limit, after))
 
+    async def outlines(self, workflow_ids: Sequence[bytes], steps: Sequence[str]) -> Mapping[bytes, Workflow]:
+        """As the port says."""
+
+        def apply() -> dict[bytes, Workflow]:
+            kept = [bson.decode(self._stored[key].raw) for key in workflow_ids if key in self._stored]
+            return {row.workflow_id: outline(row) for row in rows_of([_without(document, left_out(steps)) for document in kept])}
+
+        return await self._around("workflows.outlines", apply)
+
+    async def types(self, namespace: str) -> Sequence[str]:
+        """As the port says."""
+
+        def apply() -> list[str]:
+            return sorted(
+                {stored.document["workflow_type"] for stored in self._stored.values() if stored.document["namespace"] == namespace}
+            )
+
+        return await self._around("workflows.types", apply)
+
     async def count(self, query: WorkflowQuery, at_most: int) -> int:
         """As the port says."""
 
@@ -261,6 +281,7 @@ def _matches(document: Document, query: WorkflowQuery) -> bool:
     return (
         document["namespace"] == query.namespace
         and (not query.workflow_types or document["workflow_type"] in query.workflow_types)
+        and (not query.business_keys or document["business_key"] in query.business_keys)
         and (not query.states or document["state"] in {state.name for state in query.states})
         and labels <= set(document.get("labels", ()))
         and (query.start_from is None or document["start_time"] >= query.start_from)
@@ -282,7 +303,7 @@ def _unset(document: Document, path: str) -> None:
     document.pop(name, None)
 
 
-def _without(document: Document) -> Document:
-    for path in NOT_IN_ROWS:
+def _without(document: Document, paths: Sequence[str] = NOT_IN_ROWS) -> Document:
+    for path in paths:
         _unset(document, path)
     return document

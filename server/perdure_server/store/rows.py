@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any, Final
 
-from perdure_server.kernel.workflow import Workflow
+from perdure_server.kernel.workflow import Workflow, WorkflowKey
 from perdure_server.ports.store import PageKey, WorkflowQuery, WorkflowRows
 from perdure_server.store import documents
 
@@ -31,11 +31,15 @@ NOT_IN_ROWS: Final = (
 def filter_of(query: WorkflowQuery, after: PageKey | None = None) -> Document:
     """The filter of a query, or of what follows the row `after`.
 
-    Laid out for the index {namespace, workflow_type, state, start_time, _id} and the one on labels.
+    Laid out for the index {namespace, workflow_type, state, start_time, _id} and the one on labels. Business keys are found by `_id`, so a
+    query with some names its types, too.
     """
     condition: Document = {"namespace": query.namespace}
     if query.workflow_types:
         condition["workflow_type"] = _one_of(query.workflow_types)
+    if query.business_keys:
+        keys = [WorkflowKey(query.namespace, name, key) for name in query.workflow_types for key in query.business_keys]
+        condition["_id"] = {"$in": [key.workflow_id for key in keys]}
     if query.states:
         condition["state"] = _one_of([state.name for state in query.states])
     if query.labels:
@@ -57,18 +61,26 @@ def filter_of(query: WorkflowQuery, after: PageKey | None = None) -> Document:
     return condition
 
 
-def page(found: Sequence[Document], limit: int) -> WorkflowRows:
-    """The rows of one page from at most `limit` + 1 documents; one that does not decode is left out and told in the log."""
-    rows: list[Workflow] = []
+def page(found: Sequence[Document], limit: int, is_whole: bool = True) -> WorkflowRows:
+    """The rows of one page from at most `limit` + 1 documents; one that does not decode is left out and told in the log.
+
+    `is_whole` False: the reply was full, and there is more.
+    """
     shown = found[:limit]
-    last = PageKey(shown[-1]["start_time"], shown[-1]["_id"]) if len(found) > limit else None
-    for document in shown:
+    last = PageKey(shown[-1]["start_time"], shown[-1]["_id"]) if len(found) > limit or not is_whole else None
+    return WorkflowRows(tuple(rows_of(shown)), last)
+
+
+def rows_of(found: Sequence[Document]) -> list[Workflow]:
+    """Those that decode."""
+    rows: list[Workflow] = []
+    for document in found:
         workflow_id = document["_id"]
         try:
             rows.append(documents.decode(document))
         except (ValueError, KeyError, TypeError, AttributeError):
             log.exception("workflow document %s does not decode and is not listed", workflow_id.hex())
-    return WorkflowRows(tuple(rows), last)
+    return rows
 
 
 def _one_of(values: Sequence[str]) -> object:

@@ -4,16 +4,19 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from perdure_server.kernel.workflow import Workflow, WorkflowState
 from perdure_server.ports.store import Due, PageKey, Read, ReadyStep, WorkflowQuery, WorkflowRows
 from perdure_server.store import documents, limits
 from perdure_server.store.committer import Committer, Road
 from perdure_server.store.driver import MAJORITY, Connection
 from perdure_server.store.loader import Loader
+from perdure_server.store.outlines import left_out, outline
 from perdure_server.store.payloads import delete_payloads
 from perdure_server.store.ready_rows import ready_fields, ready_row
 from perdure_server.store.replies import confirmed
-from perdure_server.store.rows import NOT_IN_ROWS, filter_of, page
+from perdure_server.store.rows import NOT_IN_ROWS, filter_of, page, rows_of
 
 WORKFLOWS: Final = "workflows"
 
@@ -71,23 +74,42 @@ class MongoWorkflows:
 
     async def find(self, query: WorkflowQuery, limit: int, after: PageKey | None) -> WorkflowRows:
         """As the port says. One row more than asked tells whether there is another page."""
-        condition = filter_of(query, after)
         direction = -1 if query.descending else 1
         async with self._lists:
             if not query.workflow_types:
                 # Equality on every field before the times lets the index give the order; without it the server sorts all that match.
-                types = await self._types_of(query.namespace)
-                if not types:
+                query = replace(query, workflow_types=tuple(await self._types_of(query.namespace)))
+                if not query.workflow_types:
                     return WorkflowRows((), None)
-                condition["workflow_type"] = {"$in": types}
+            condition = filter_of(query, after)
             condition.setdefault("state", {"$in": [state.name for state in WorkflowState]})
-            found = await self._find(condition, dict.fromkeys(NOT_IN_ROWS, 0), limit + 1, {"start_time": direction, "_id": direction})
-        return page(found, limit)
+            order = {"start_time": direction, "_id": direction}
+            found, is_whole = await self._find_large(condition, dict.fromkeys(NOT_IN_ROWS, 0), limit + 1, order)
+        return page(found, limit, is_whole)
+
+    async def outlines(self, workflow_ids: Sequence[bytes], steps: Sequence[str]) -> Mapping[bytes, Workflow]:
+        """As the port says. A full reply is gone on from."""
+        left, found = set(workflow_ids), dict[bytes, Workflow]()
+        projection = dict.fromkeys(left_out(steps), 0)
+        async with self._lists:
+            while left:
+                asked = list(left)[: limits.OUTLINES_TOGETHER]
+                documents_read, is_whole = await self._find_large({"_id": {"$in": asked}}, projection, len(asked))
+                left -= set(asked) if is_whole or not documents_read else {document["_id"] for document in documents_read}
+                found.update((row.workflow_id, outline(row)) for row in rows_of(documents_read))
+        return found
+
+    async def types(self, namespace: str) -> Sequence[str]:
+        """As the port says."""
+        async with self._lists:
+            return await self._types_of(namespace)
 
     async def count(self, query: WorkflowQuery, at_most: int) -> int:
         """As the port says."""
-        command = {"count": WORKFLOWS, "query": filter_of(query), "limit": at_most, "maxTimeMS": limits.READ_TIMEOUT_MS}
         async with self._lists:
+            if query.business_keys and not query.workflow_types:
+                query = replace(query, workflow_types=tuple(await self._types_of(query.namespace)))
+            command = {"count": WORKFLOWS, "query": filter_of(query), "limit": at_most, "maxTimeMS": limits.READ_TIMEOUT_MS}
             reply = await self._connection.read({**command, "readConcern": {"level": "local"}})
         return int(reply["n"])
 
@@ -112,6 +134,26 @@ class MongoWorkflows:
         reply = await self._connection.read({**command, "readConcern": {"level": "local"}})
         types: list[str] = reply["values"]
         return types
+
+    async def _find_large(
+        self, condition: Document, projection: Document, limit: int, sort: Document | None = None
+    ) -> tuple[list[Document], bool]:
+        # A reply holds 16 MiB: False = it was full before `limit`, and there may be more.
+        command: Document = {
+            "find": WORKFLOWS,
+            "filter": condition,
+            "projection": projection,
+            "limit": limit,
+            "batchSize": limit,
+            "readConcern": {"level": "local"},
+            "maxTimeMS": limits.READ_TIMEOUT_MS,
+        }
+        if sort is not None:
+            command["sort"] = sort
+        cursor = (await self._connection.read(command))["cursor"]
+        if cursor["id"]:
+            await self._connection.command({"killCursors": WORKFLOWS, "cursors": [cursor["id"]]})
+        return cursor["firstBatch"], not cursor["id"]
 
     async def _find(
         self, condition: Document, projection: Document, limit: int, sort: Document | None = None, skip: int = 0

@@ -4,7 +4,7 @@ from perdure.testing.v1 import test_service_pb2 as wire
 from perdure_server.engine.idleness import Scope
 from perdure_server.rpc import limits
 from perdure_server.rpc.decode import values
-from perdure_server.rpc.decode.workflows import filter_query
+from perdure_server.rpc.decode.filters import indexed_query
 from perdure_server.rpc.faults import Faults
 
 
@@ -29,7 +29,7 @@ def idle_wait(message: wire.WaitIdleRequest) -> tuple[Scope, int]:
     """What counts, and for how long in ms. Raises FieldViolation with all faults."""
     faults = Faults()
     namespace = values.namespace(message.namespace, "namespace", faults)
-    query = filter_query(message.namespace, message.filter, True, faults) if message.HasField("filter") else None
+    query = indexed_query(message.namespace, message.filter, faults) if message.HasField("filter") else None
     within = values.duration(message.timeout, "timeout", faults) if message.HasField("timeout") else limits.IDLE_WAIT
     if within > limits.IDLE_WAIT_MAX:
         faults.add("timeout", f"must be at most {limits.IDLE_WAIT_MAX} ms")

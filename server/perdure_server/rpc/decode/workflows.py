@@ -5,17 +5,16 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from perdure.v1 import filter_pb2, workflow_pb2, workflow_service_pb2
-from perdure.v1.workflow_service_pb2 import ListWorkflowsRequest, StartWorkflowRequest
+from perdure.v1 import workflow_pb2, workflow_service_pb2
+from perdure.v1.workflow_service_pb2 import StartWorkflowRequest
 from perdure_server.engine.values import Ref
 from perdure_server.kernel import limits
 from perdure_server.kernel.canonical import payload_digest
 from perdure_server.kernel.policy_validation import QUEUE_NAME
 from perdure_server.kernel.start import OnClosed, OnOpen, Start
-from perdure_server.kernel.validation import STEP_NAME, TYPE_NAME
+from perdure_server.kernel.validation import STEP_NAME
 from perdure_server.kernel.values import Trace
-from perdure_server.kernel.workflow import Signal, WorkflowState
-from perdure_server.ports.store import WorkflowQuery
+from perdure_server.kernel.workflow import Signal
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.decode import values
 from perdure_server.rpc.faults import Faults
@@ -33,11 +32,6 @@ _ON_CLOSED: Final = {
 }
 # Bounded by what the rules know, not by the wire: their rules are a later issue's.
 _ROUND_POLICIES: Final = (_Start.ON_CLOSED_NEW_ROUND, _Start.ON_CLOSED_NEW_ROUND_IF_FAILED)
-_ORDERS: Final = {
-    ListWorkflowsRequest.ORDER_UNSPECIFIED: True,
-    ListWorkflowsRequest.ORDER_START_TIME_DESC: True,
-    ListWorkflowsRequest.ORDER_START_TIME_ASC: False,
-}
 
 
 def start(message: StartWorkflowRequest, trace: Trace) -> Start:
@@ -160,30 +154,6 @@ def payload_holder(message: workflow_service_pb2.FetchPayloadRequest) -> Ref | s
     return holder
 
 
-def list_query(message: ListWorkflowsRequest) -> tuple[WorkflowQuery, int]:
-    """What a page of a list asks for, and how many rows. Raises FieldViolation with all faults."""
-    faults = Faults()
-    descending = _ORDERS.get(message.order_by)
-    if descending is None:
-        faults.add("order_by", "is not known")
-    if message.view not in {workflow_pb2.WORKFLOW_VIEW_UNSPECIFIED, workflow_pb2.WORKFLOW_VIEW_BASIC}:
-        faults.unsupported("view", "lists carry BASIC only; GetWorkflow has the rest")
-    size = page_size(message.page_size, faults)
-    query = filter_query(message.namespace, message.filter, descending is not False, faults)
-    faults.check()
-    return query, size
-
-
-def count_query(message: workflow_service_pb2.CountWorkflowsRequest) -> WorkflowQuery:
-    """What a count asks for. Raises FieldViolation with all faults."""
-    faults = Faults()
-    if message.group_by:
-        faults.unsupported("group_by", "counts in groups")
-    query = filter_query(message.namespace, message.filter, True, faults)
-    faults.check()
-    return query
-
-
 def page_size(asked: int, faults: Faults) -> int:
     """Rows of one page; 0 asks for the default."""
     if not 0 <= asked <= limits.PAGE_SIZE_MAX:
@@ -237,31 +207,3 @@ def _start_signals(message: StartWorkflowRequest, faults: Faults) -> tuple[Signa
     if len({item.signal_id for item in found}) != len(found):
         faults.add("signals", "names a signal_id twice")
     return tuple(found)
-
-
-def filter_query(namespace: str, message: filter_pb2.WorkflowFilter, descending: bool, faults: Faults) -> WorkflowQuery:
-    """What a filter asks for, within a namespace."""
-    for field, _ in message.ListFields():
-        if field.name not in {"workflow_types", "states", "start_time", "labels"}:
-            faults.unsupported(f"filter.{field.name}", "a filter by this field")
-    if len(message.workflow_types) > rpc_limits.FILTER_TYPES:
-        faults.add("filter.workflow_types", f"has more than {rpc_limits.FILTER_TYPES} entries")
-    for index, workflow_type in enumerate(message.workflow_types):
-        values.name(workflow_type, f"filter.workflow_types[{index}]", TYPE_NAME, faults)
-    known = {int(state) for state in WorkflowState}
-    if not known.issuperset(message.states):
-        faults.add("filter.states", "names a state that is not known")
-    between = message.start_time
-    start_from = values.time(between.from_time, "filter.start_time.from_time", faults) if between.HasField("from_time") else None
-    start_before = values.time(between.to_time, "filter.start_time.to_time", faults) if between.HasField("to_time") else None
-    if start_from is not None and start_before is not None and start_before <= start_from:
-        faults.add("filter.start_time.to_time", "must be after from_time")
-    return WorkflowQuery(
-        namespace=values.namespace(namespace, "namespace", faults),
-        workflow_types=tuple(message.workflow_types),
-        states=tuple(WorkflowState(state) for state in message.states if state in known),
-        labels=values.labels(message.labels, "filter.labels", faults, rpc_limits.FILTER_LABELS),
-        start_from=start_from,
-        start_before=start_before,
-        descending=descending,
-    )

@@ -15,6 +15,7 @@ THROTTLED comes with permits.
 from typing import Final, NamedTuple
 
 from perdure.v1 import workflow_pb2 as wire
+from perdure_server.engine.values import View
 from perdure_server.kernel.workflow import Paused, Step, StepState, Workflow
 
 PRECEDENCE: Final = (
@@ -76,17 +77,15 @@ def workflow_phase(workflow: Workflow) -> PhaseFound | None:
         own = step_phase(step, workflow.paused)
         if own is not None and (own.phase not in found or own.since < found[own.phase].since):
             found[own.phase] = PhaseFound(own.phase, f"{name}: {own.reason}" if own.reason else name, own.since)
-    if not workflow.steps:
-        found |= _of_row(workflow)
     if workflow.paused is not None:
         found[wire.PHASE_PAUSED] = PhaseFound(wire.PHASE_PAUSED, pause_words(workflow.paused), workflow.paused.since)
     return first(found)
 
 
-def _of_row(workflow: Workflow) -> dict[wire.Phase.ValueType, PhaseFound]:
-    # A row of a list carries no steps; what the indexes go by tells as much.
-    phase = wire.PHASE_EXECUTING if workflow.sessions else wire.PHASE_QUEUED if workflow.ready else wire.PHASE_WAITING
-    return {phase: PhaseFound(phase, "", workflow.update_time)}
+def phase_number(view: View) -> int:
+    """The phase of a workflow, 0 = none; for the engine's filters and counts."""
+    found = workflow_phase(view.workflow)
+    return int(found.phase) if found is not None else int(wire.PHASE_UNSPECIFIED)
 
 
 def first(found: dict[wire.Phase.ValueType, PhaseFound]) -> PhaseFound | None:
