@@ -5,6 +5,7 @@ from perdure_server.kernel.definition import Definition, Exhaustion, HookKind
 from perdure_server.kernel.seal import queue_id
 from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import CLAIMED, ENDED, STEP_ENDS, Step, StepState, Workflow, WorkflowState
+from tests.kernel.child_invariants import check_children
 
 S, W = StepState, WorkflowState
 STOPPING = frozenset({W.CANCELLING, W.FAILING})
@@ -82,6 +83,7 @@ def check_instance(definition: Definition, workflow: Workflow) -> None:
     assert len(set(nonces)) == len(nonces), "one token for two steps"
     assert workflow.inline_bytes == _inline_bytes(workflow), "payload bytes are counted wrongly"
     assert workflow.paused is None or workflow.state is W.RUNNING
+    check_children(definition, workflow)
     _check_order(definition, workflow)
     _check_hooks(definition, workflow)
     if workflow.state in ENDED:
@@ -97,6 +99,7 @@ def _inline_bytes(workflow: Workflow) -> int:
         payloads += [step.output, step.checkpoint, *(wake.payload for wake in step.wakes)]
         payloads += [error.failure.details for error in step.errors]
         payloads += [step.failure.details] if step.failure is not None else []
+        payloads += [step.children.page, step.children.page_cursor] if step.children is not None else []
     return sum(payload.inline_size for payload in payloads if payload is not None)
 
 
@@ -119,7 +122,8 @@ def _check_step(definition: Definition, workflow: Workflow, name: str, step: Ste
     where = f"{name} is {step.state.name}"
     plan = definition.by_name[name]
     assert (step.claim is not None) == (step.state in CLAIMED), where
-    assert bool(step.wait) == (step.state is S.WAITING), where
+    if step.children is None or step.state is not S.WAITING:
+        assert bool(step.wait) == (step.state is S.WAITING), where
     assert (step.ended is not None) == (step.state in STEP_ENDS), where
     if step.state is S.BACKOFF:
         assert step.due is not None, where

@@ -13,6 +13,7 @@ from perdure_server.kernel.transitions import (
 )
 from perdure_server.kernel.values import Failure, RetryPolicy
 from perdure_server.kernel.workflow import STEP_ENDS, StepState, WorkflowState
+from tests.kernel.child_scenarios import CHILD_SCENARIOS
 from tests.kernel.harness import T0, Run, activity, after, on_signal, plan, signal, waiting
 
 S, E = StepState, StepEvent
@@ -258,6 +259,7 @@ for _state in STEP_ENDS:
     STEP_SCENARIOS[_state, E.REOPEN, S.BLOCKED] = partial(reopened, _state)
 for _state in (S.BLOCKED, S.READY, S.RUNNING, S.WAITING, S.BACKOFF, S.CANCELLING, S.HELD):
     STEP_SCENARIOS[_state, E.TERMINATE, S.CANCELLED] = partial(terminated, _state)
+STEP_SCENARIOS |= CHILD_SCENARIOS
 STEP_SCENARIOS |= {
     (S.HELD, E.RESOLVED, S.WAITING): lambda: held_wait().resolve("w", RETRY),
     (S.HELD, E.CANCEL, S.CANCELLED): lambda: stuck(S.HELD, on_exhausted=HOLD).cancel(),

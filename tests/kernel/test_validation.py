@@ -8,11 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import Definition, StepDefinition, StepKind
+from perdure_server.kernel.definition import INPUT, Branch, ChildPlan, Definition, Join, Permit, StepDefinition, StepKind
 from perdure_server.kernel.graph import find_cycle
 from perdure_server.kernel.rejection import FieldViolation, Reason
 from perdure_server.kernel.validation import validate
 from perdure_server.kernel.values import Condition, RetryPolicy, Wait
+from tests.kernel.families import childing, mapping
 from tests.kernel.harness import RENEWAL, activity, after, at, chain, on_signal, plan, waiting
 
 NAN, INFINITE = math.nan, math.inf
@@ -175,9 +176,32 @@ def test_an_input_must_come_from_a_dependency_or_be_the_input() -> None:
 
 
 @pytest.mark.parametrize("kind", [StepKind.MAP, StepKind.CHILD])
-def test_kinds_without_rules_are_refused_by_name(kind: StepKind) -> None:
+def test_a_map_or_child_step_says_which_children_it_has(kind: StepKind) -> None:
     field, text = only_fault(activity("a", kind=kind))
-    assert (field, text) == (f"definition.steps[0].{kind.name.lower()}", "is not supported yet by this server")
+    assert (field, text) == (f"definition.steps[0].{kind.name.lower()}", "is missing: the step says which children it has")
+
+
+@pytest.mark.parametrize(
+    ("field", "step"),
+    [
+        ("map", activity("a", child=ChildPlan("child", INPUT))),
+        ("map.child_workflow_type", mapping("a", child=ChildPlan("9", INPUT))),
+        ("map", mapping("a", child=ChildPlan("child"))),
+        ("map", mapping("a", child=ChildPlan("child", INPUT, paged=True))),
+        ("map.items_from", mapping("a", child=ChildPlan("child", "b"))),
+        ("map.items_from", mapping("a", needs=())),
+        ("map.required_count", mapping("a", joined=Join.N_OF_M)),
+        ("child.input_from", childing("a", source="b")),
+        ("branches", childing("a", branches=(Branch("left", ("z",)),))),
+        ("permits", mapping("a", permits=(Permit("gpu"),))),
+        ("max_in_flight", mapping("a", max_in_flight=0)),
+        ("max_in_flight", mapping("a", max_in_flight=1_001)),
+    ],
+)
+def test_c47_faults_of_map_and_child_steps(field: str, step: StepDefinition) -> None:
+    with pytest.raises(FieldViolation) as caught:
+        plan(step, "z: a")
+    assert f"definition.steps[0].{field}" in [found for found, _ in caught.value.violations]
 
 
 def test_a_wait_belongs_to_a_wait_step_and_to_no_other() -> None:

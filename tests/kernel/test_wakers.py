@@ -8,6 +8,7 @@ from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Exhaustion, Hook, Hooks
 from perdure_server.kernel.values import RetryPolicy
 from perdure_server.kernel.workflow import WorkflowState
+from tests.kernel.families import made, mapped
 from tests.kernel.harness import T0, Run, activity, after, on_signal, plan, waiting
 
 W = WorkflowState
@@ -89,6 +90,9 @@ TABLE: dict[str, tuple[Callable[[], Run], Waker]] = {
     "CANCELLING, its finalizer": (lambda: then(hooked(), lambda run: run.cancel()), (None, 1, 0)),
     "PREPARING_REPLAY": (lambda: then(hooked(), lambda run: (run.terminate(), run.replay())), (None, 1, 0)),
     "on_success": (lambda: then(hooked(), lambda run: run.run_through("a")), (T0 + 600_000, 1, 0)),
+    "map, children to create": (lambda: mapped(3), (T0 + limits.CHILDREN_MADE_WITHIN, 0, 0)),
+    "map open": (lambda: looked_at(then(mapped(3), made)), (T0 + limits.CHILDREN_AUDIT, 0, 0)),
+    "map, children to close": (lambda: then(mapped(3), lambda run: run.cancel()), (T0 + limits.DUTY_RETRY_FIRST, 0, 0)),
     "ended": (lambda: then(claimed(), lambda run: run.complete("a")), (None, 0, 0)),
 }
 

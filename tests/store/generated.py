@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perdure_server.kernel import limits
+from perdure_server.kernel.child_state import ChildError, Children, Parent
 from perdure_server.kernel.values import Failure, LossCause, Payload, PayloadRef, Trace, Wake
 from perdure_server.kernel.workflow import (
     AttemptError,
@@ -49,6 +50,25 @@ def rows(values: st.SearchStrategy[Any], most: int = 2) -> st.SearchStrategy[tup
 
 
 settled = st.builds(Settled, texts, blobs, st.sampled_from(LossCause), rows(st.tuples(names, numbers)))
+children = st.builds(
+    Children,
+    audit=times,
+    total=numbers,
+    known=st.booleans(),
+    cursor=numbers,
+    made=numbers,
+    open=rows(numbers),
+    completed=numbers,
+    failed=numbers,
+    cancelled=numbers,
+    errors=rows(st.builds(ChildError, numbers, texts, texts)),
+    tries=numbers,
+    page=st.none() | payloads,
+    page_start=numbers,
+    page_cursor=st.none() | payloads,
+    told=times,
+    over=st.booleans(),
+)
 STEP_FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     "state": st.sampled_from(StepState),
     "since": times,
@@ -80,6 +100,7 @@ STEP_FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     "chosen": rows(texts),
     "compensates": texts,
     "total_attempts": numbers,
+    "children": st.none() | children,
 }
 steps = st.builds(Step, **STEP_FIELDS)
 events = st.builds(Event, numbers, times, texts, numbers, texts, numbers, numbers, st.none() | numbers, texts, texts)
@@ -122,6 +143,7 @@ FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     "archived": st.just(False),  # test_an_archived_round_has_an_id_of_its_own
     "inert": st.booleans(),
     "duties": rows(st.builds(Duty, st.sampled_from(DutyKind), st.integers(1, 9), times, st.integers(0, 9), texts)),
+    "parent": st.none() | st.builds(Parent, texts, texts, numbers, texts, texts, numbers, numbers, st.booleans(), numbers),
     "labels": st.dictionaries(texts | st.sampled_from(["=", "%3D", "a=b"]), texts, max_size=3),
     "priority": numbers,
     "queue": texts,

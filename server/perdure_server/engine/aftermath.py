@@ -1,7 +1,7 @@
 """What follows a stored change: claims are delivered, ready steps offered, losers and watchers told, spans exported."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from perdure_server.engine.claimtable import ClaimTable
 from perdure_server.engine.dispatch import Dispatch
@@ -15,6 +15,7 @@ from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.effects import (
     AttemptEnded,
     CancelRequested,
+    ChildrenOpened,
     ClaimLost,
     DutyTaken,
     Effect,
@@ -43,6 +44,7 @@ class Aftermath:
         self._telemetry = parts.telemetry
         self._supervisor = parts.supervisor
         self._clock = parts.clock
+        self.on_children: Callable[[Workflow, str], None] = lambda _workflow, _step: None
 
     def follow(self, workflow: Workflow, definition: Definition, turns: Sequence[Turn]) -> None:
         """Called once after each stored change."""
@@ -82,6 +84,8 @@ class Aftermath:
                 self._sweep.set_timer(workflow.workflow_id, due)
             case DutyTaken(duty):
                 self._sweep.duties.begin(workflow, duty)
+            case ChildrenOpened(step):
+                self.on_children(workflow, step)
             case CancelRequested(_, claim):
                 local = self._claims.get(claim.nonce)
                 if local is not None and not local.cancelled:

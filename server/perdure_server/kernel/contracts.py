@@ -31,6 +31,9 @@ def fingerprint(definition: Definition) -> str:
         parts += [step_contract(step), *_counted(sorted(step.depends_on)), *_counted(_wait_structure(step))]
         if step.compensate_with:
             parts += ["compensate", step.compensate_with]
+        if step.child is not None:
+            child = step.child
+            parts += ["children", child.workflow_type, child.source, str(child.paged), child.join.name, str(child.required)]
         chosen = sorted((condition.name, branch) for condition in _conditions(step) for branch in condition.choose)
         parts += [part for name, branch in chosen for part in ("choose", name, branch)]
         for branch in sorted(step.branches, key=lambda branch: branch.name):

@@ -6,13 +6,14 @@ from functools import cached_property
 from msgspec import Struct
 
 from perdure_server.kernel import limits
+from perdure_server.kernel.child_state import ParentClose
 from perdure_server.kernel.values import RetryPolicy, Wait
 
 INPUT = "input"  # the reserved name under which a step needs the workflow's input
 
 
 class StepKind(IntEnum):
-    """What a step is. MAP and CHILD are in the wire and refused at registration until their rules exist."""
+    """What a step is: a worker's code, a durable wait, child workflows, or one child workflow."""
 
     ACTIVITY = 1
     WAIT = 2
@@ -27,6 +28,15 @@ class Exhaustion(IntEnum):
     HOLD = 2
     SKIP_DEPENDANTS = 3
     CONTINUE = 4
+
+
+class Join(IntEnum):
+    """When a map step is done."""
+
+    ALL = 1
+    ANY = 2
+    N_OF_M = 3
+    BEST_EFFORT = 4
 
 
 class HookKind(IntEnum):
@@ -69,8 +79,22 @@ class Permit(Struct, frozen=True):
     units: int = 1
 
 
+class ChildPlan(Struct, frozen=True, omit_defaults=True):
+    """The children of a map or child step: structure.
+
+    `source` is what the step needs that is their input: of a map step a JSON array; "" in a child step is an object of all that it needs.
+    `paged`: the step's own worker brings them in pages. `required` only for N_OF_M.
+    """
+
+    workflow_type: str
+    source: str = ""
+    paged: bool = False
+    join: Join = Join.ALL
+    required: int = 0
+
+
 class StepDefinition(Struct, frozen=True, omit_defaults=True):
-    """One step: structure (name to wait) is in the fingerprint, the rest is policy."""
+    """One step: structure (name to child) is in the fingerprint, the rest is policy."""
 
     name: str
     kind: StepKind = StepKind.ACTIVITY
@@ -80,6 +104,7 @@ class StepDefinition(Struct, frozen=True, omit_defaults=True):
     wait: Wait | None = None
     compensate_with: str = ""
     branches: tuple[Branch, ...] = ()
+    child: ChildPlan | None = None
     queue: str = "default"
     retry: RetryPolicy = RetryPolicy()
     attempt_timeout: int = limits.ATTEMPT_TIMEOUT
@@ -92,6 +117,13 @@ class StepDefinition(Struct, frozen=True, omit_defaults=True):
     priority: int | None = None
     description: str = ""
     contract: str = ""  # computed at registration, never taken from a client
+    max_in_flight: int = limits.MAX_IN_FLIGHT  # children of a map step that are open at once
+    parent_close: ParentClose = ParentClose.CANCEL
+
+    @property
+    def by_worker(self) -> bool:
+        """Whether a worker runs it: an activity, or a map step whose items come in pages."""
+        return self.kind is StepKind.ACTIVITY or (self.child is not None and self.child.paged)
 
 
 class _Structure(Struct, frozen=True, omit_defaults=True):

@@ -5,12 +5,25 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from perdure_server.kernel import limits
+from perdure_server.kernel.child_state import Children, Closing, ParentClose
 from perdure_server.kernel.definition import Definition, StepDefinition
-from perdure_server.kernel.effects import AttemptEnded, Effect, TimerSet
+from perdure_server.kernel.effects import AttemptEnded, DutyTaken, Effect, TimerSet
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.transitions import IllegalTransition, StepEvent, WorkflowEvent, check_step, check_workflow
 from perdure_server.kernel.values import Failure, LossCause
-from perdure_server.kernel.workflow import STEP_ENDS, Claim, Event, Paused, Settled, Step, StepState, Workflow, WorkflowState
+from perdure_server.kernel.workflow import (
+    STEP_ENDS,
+    Claim,
+    Duty,
+    DutyKind,
+    Event,
+    Paused,
+    Settled,
+    Step,
+    StepState,
+    Workflow,
+    WorkflowState,
+)
 
 T = TypeVar("T")
 _BLOCKED = Step(state=StepState.BLOCKED, since=0)
@@ -98,6 +111,8 @@ class Draft:
             fields.setdefault("due", None)
         if before.wait:
             fields.setdefault("wait", ())
+        if before.children is not None and target in STEP_ENDS:
+            fields["children"] = self.close_children(name)
         if target in _UNTIMED:
             fields |= {"step_deadline": None, "step_left": None}
         step = replace(before, state=target, since=self.now, **fields)
@@ -105,8 +120,28 @@ class Draft:
         self._touched = True
         if target in (StepState.WAITING, StepState.BACKOFF) and step.due is not None:
             self.effects.append(TimerSet(step.due))
-        self._note(name, event, step, step.failure if "failure" in fields else None)
+        self._note(name, event.name, step, step.failure if "failure" in fields else None)
         return step
+
+    def close_children(self, name: str) -> Children | None:
+        """The step goes no further with its open children: nobody tends them, and its policy, as a duty, says what becomes of them."""
+        step, plan = self.step(name), self.plan(name)
+        children = step.children
+        if children is None or plan.child is None:
+            return children
+        known = self.get("duties", self.workflow.duties)
+        duties = tuple(duty for duty in known if duty.kind is not DutyKind.TEND_CHILDREN or duty.subject != name)
+        children = replace(children, page=None, page_cursor=None)
+        if children.open and plan.parent_close is not ParentClose.ABANDON:
+            closing = Closing(name, step.generation, self.workflow.run_id, plan.child.workflow_type, plan.parent_close, children.open)
+            due = self.now + limits.DUTY_RETRY_FIRST
+            duty = Duty(DutyKind.CLOSE_CHILDREN, self.workflow.round, due, subject=closing.subject())
+            duties = (*duties, duty)
+            self.effects.append(DutyTaken(duty))
+            children = replace(children, open=(), cancelled=children.cancelled + len(children.open))
+        if duties != known:
+            self.set(duties=duties)
+        return children
 
     def _count(self, name: str, before: StepState, after: StepState) -> None:
         if (before in STEP_ENDS) != (after in STEP_ENDS) and name not in self.definition.hook_steps:
@@ -159,7 +194,11 @@ class Draft:
         self._fields["update_time"] = self.now
         return replace(self.workflow, **self._fields)
 
-    def _note(self, name: str, event: StepEvent, step: Step, failure: Failure | None) -> None:
+    def note_step(self, name: str, reason: str) -> None:
+        """Note for watchers something about a step that stays in its state."""
+        self._note(name, reason, self.step(name), None)
+
+    def _note(self, name: str, reason: str, step: Step, failure: Failure | None) -> None:
         seq = self._next_seq()
         self._events.append(
             Event(
@@ -167,7 +206,7 @@ class Draft:
                 self.now,
                 name,
                 int(step.state),
-                event.name,
+                reason,
                 step.claim_no,
                 step.attempt,
                 step.last_frame_seq,

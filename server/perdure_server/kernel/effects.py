@@ -50,6 +50,12 @@ class DutyTaken(Struct, frozen=True):
     duty: Duty
 
 
+class ChildrenOpened(Struct, frozen=True):
+    """Create the children that this step intends; if that hint is lost, its duty to tend them does."""
+
+    step: str
+
+
 class WorkflowStarted(Struct, frozen=True):
     """Export the root span."""
 
@@ -58,4 +64,4 @@ class WorkflowEnded(Struct, frozen=True):
     """Export the end; wake those who wait for the result."""
 
 
-Effect = StepReady | CancelRequested | ClaimLost | AttemptEnded | TimerSet | DutyTaken | WorkflowStarted | WorkflowEnded
+Effect = StepReady | CancelRequested | ClaimLost | AttemptEnded | TimerSet | DutyTaken | ChildrenOpened | WorkflowStarted | WorkflowEnded

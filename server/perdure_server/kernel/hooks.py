@@ -105,4 +105,5 @@ def _anew(step: Step) -> dict[str, object]:
         "skipped_by": "",
         "skip_spreads": False,
         "chosen": (),
+        "children": None,
     }

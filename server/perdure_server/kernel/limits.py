@@ -32,6 +32,7 @@ FAIRNESS_WEIGHT_MIN: Final = 0.001
 FAIRNESS_WEIGHT_MAX: Final = 1_000.0
 RETENTION: Final = 30 * DAY
 TOMBSTONE: Final = 30 * DAY
+MAX_IN_FLIGHT: Final = 100  # children of one map step that are open at once
 
 # Rhythm of the server.
 ACKNOWLEDGE_WITHIN: Final = 5 * SECOND
@@ -44,6 +45,9 @@ FRAMES_WITHIN: Final = 2 * SECOND  # how long a result waits for the frames befo
 DUTY_RETRY_FIRST: Final = 1 * SECOND
 DUTY_RETRY_CAP: Final = 1 * MINUTE
 DUTY_DOUBLINGS: Final = 6
+CHILDREN_MADE_WITHIN: Final = 5 * SECOND  # of their intent; then any server makes them
+CHILDREN_AUDIT: Final = 10 * MINUTE
+CHILDREN_TOLD_EVERY: Final = 1 * SECOND  # how often watchers hear of the progress of a map step, at most
 MIN_WAKE_DELAY: Final = 50  # a timer never wakes sooner after its wait opened, so that a wait in the past is no hot loop
 
 # Bounds of what is remembered in one instance.
@@ -53,6 +57,8 @@ SIGNAL_IDS: Final = 256
 INBOX_SIGNALS: Final = 1_000
 ATTEMPT_ERRORS: Final = 10
 EVENT_RING: Final = 64
+CHILD_ERRORS: Final = 20
+CHILD_ERROR_MESSAGE: Final = 512
 EAGER_IN_A_ROW: Final = 16
 UNDELIVERED_BEFORE_BACKOFF: Final = 3
 UNDELIVERED_AS_LOST: Final = 20
@@ -70,6 +76,10 @@ DEPENDENCIES: Final = 20_000  # of all steps of a definition together
 WAIT_CONDITIONS: Final = 16
 SIGNAL_COUNT: Final = 100
 PERMIT_UNITS: Final = 1_000
+MAX_IN_FLIGHT_MAX: Final = 1_000
+MAP_CHILDREN: Final = 1_000_000  # of one map step
+MAP_PAGE: Final = 1_000  # children of one page
+CHILD_DEPTH: Final = 16  # parents above a child
 FAILURE_TYPE_LENGTH: Final = 128
 FAILURE_MESSAGE: Final = 4 * 1024
 PAYLOAD: Final = 2 * 1024 * 1024

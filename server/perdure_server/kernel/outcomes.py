@@ -3,10 +3,12 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perdure_server.kernel import limits
 from perdure_server.kernel.attempts import FailedAttempt, attempt_failed, claim_returned
+from perdure_server.kernel.children import children_of
 from perdure_server.kernel.draft import Draft, claim_lost, loss_cause
 from perdure_server.kernel.policy_validation import wait_violations
-from perdure_server.kernel.progress import complete_step, open_wait, settle_down
+from perdure_server.kernel.progress import complete_step, expand, join, open_wait, settle_down, too_many_children
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.transitions import StepEvent
 from perdure_server.kernel.values import Failure, LossCause, Payload, Wait
@@ -47,7 +49,15 @@ class Cancelled(Struct, frozen=True, tag=True):
     """The worker stopped, because it was asked to."""
 
 
-Outcome = Completed | Failed | Waiting | Released | Cancelled
+class Page(Struct, frozen=True, tag=True, omit_defaults=True):
+    """More children of a paging map step: `count` of them, packed (children.pack), and the cursor; without one it was the last page."""
+
+    count: int = 0
+    children: Payload | None = None
+    cursor: Payload | None = None
+
+
+Outcome = Completed | Failed | Waiting | Released | Cancelled | Page
 
 
 class Report(Struct, frozen=True, omit_defaults=True):
@@ -64,7 +74,7 @@ class Report(Struct, frozen=True, omit_defaults=True):
 def report(draft: Draft, command: Report) -> bool:
     """Apply a result. True = applied now, False = the same result was applied before.
 
-    Raises Rejection CLAIM_LOST or CLAIM_ALREADY_SETTLED, and FieldViolation for a wait that could never end.
+    Raises Rejection CLAIM_LOST, CLAIM_ALREADY_SETTLED or OUTCOME_NOT_ALLOWED, and FieldViolation for a wait that could never end.
     """
     if command.step not in draft.definition.by_name:
         raise claim_lost(LossCause.UNKNOWN)
@@ -72,6 +82,7 @@ def report(draft: Draft, command: Report) -> bool:
     if step.claim is None or step.claim.nonce != command.nonce:
         _settled_before(draft, command)
         return False
+    _require_kind(draft, command)
     if command.last_frame_seq is not None:
         draft.amend(command.step, last_frame_seq=command.last_frame_seq)
     match command.outcome:
@@ -86,6 +97,8 @@ def report(draft: Draft, command: Report) -> bool:
             _released(draft, command, outcome)
         case Cancelled():
             _cancelled(draft, command)
+        case Page() as outcome:
+            _paged(draft, command, outcome)
     return True
 
 
@@ -124,6 +137,41 @@ def require_branches(draft: Draft, name: str, outcome: Completed) -> None:
     unknown = [branch for branch in outcome.choose if branch not in known]
     if unknown:
         raise FieldViolation([("completed.choose", f"{branch!r} is no branch of the step") for branch in unknown], Reason.BRANCH_INVALID)
+
+
+def _require_kind(draft: Draft, command: Report) -> None:
+    child = draft.plan(command.step).child
+    if isinstance(command.outcome, Page) and child is None:
+        raise Rejection(Reason.OUTCOME_NOT_ALLOWED, "Only a paging map step ends its claims with pages.", step=command.step)
+    if isinstance(command.outcome, Completed) and child is not None:
+        raise Rejection(Reason.OUTCOME_NOT_ALLOWED, "A paging map step answers with pages; the last one has no cursor.", step=command.step)
+
+
+def _paged(draft: Draft, command: Report, outcome: Page) -> None:
+    memory = _settle(draft, command, "page")
+    step = draft.step(command.step)
+    fields: dict[str, object] = {"claim": None, "settled": memory}
+    if step.state is StepState.CANCELLING:
+        draft.move(command.step, StepEvent.PAGE, StepState.CANCELLED, **fields)
+        settle_down(draft)
+        return
+    # The next page is new work: attempts begin anew, and the cursor is the position.
+    fields |= {"total_attempts": step.total_attempts + step.attempt, "attempt": 0, "idle_returns": 0, "failure": None, "checkpoint": None}
+    known = children_of(draft, command.step)
+    total = known.total + outcome.count
+    children = replace(
+        known,
+        total=total,
+        known=outcome.cursor is None,
+        page=outcome.children,
+        page_start=known.total,
+        page_cursor=outcome.cursor,
+    )
+    draft.move(command.step, StepEvent.PAGE, StepState.WAITING, children=children, **fields)
+    if total > limits.MAP_CHILDREN:
+        expand(draft, command.step, too_many_children(total))
+    else:
+        join(draft, command.step)
 
 
 def _waiting(draft: Draft, command: Report, outcome: Waiting) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from perdure_server.kernel import limits
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.effects import ClaimLost, StepReady
-from perdure_server.kernel.progress import close, settle_down
+from perdure_server.kernel.progress import close, join, settle_down
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.reopening import reopened
 from perdure_server.kernel.timing import fire_due
@@ -58,6 +58,9 @@ def resume(draft: Draft, request_id: str) -> bool:
     draft.set(paused=None)
     _move_timeouts(draft, draft.now - paused.since)
     draft.note_workflow(draft.state, "RESUMED")
+    for name, step in draft.active():
+        if step.children is not None:
+            join(draft, name)
     fire_due(draft)
     return True
 

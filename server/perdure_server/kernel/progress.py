@@ -1,25 +1,103 @@
 """How one thing leads to the next: unlocking, opening and winning waits, completing, failing, ending."""
 
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
 from perdure_server.kernel import hooks, limits
+from perdure_server.kernel.child_state import ChildEnd
+from perdure_server.kernel.children import (
+    CHILD_FAILED,
+    begin_children,
+    child_plan,
+    children_of,
+    count_source,
+    is_met,
+    open_more,
+    parent_link,
+)
 from perdure_server.kernel.definition import Exhaustion, StepKind
 from perdure_server.kernel.draft import Draft
+from perdure_server.kernel.duties import take_duty
 from perdure_server.kernel.effects import CancelRequested, WorkflowEnded
+from perdure_server.kernel.map_result import map_result
 from perdure_server.kernel.readiness import make_ready, stopped_clock
 from perdure_server.kernel.reopening import not_taken, reopened
 from perdure_server.kernel.transitions import StepEvent, WorkflowEvent
 from perdure_server.kernel.values import Failure, Payload, Wait, Wake
 from perdure_server.kernel.wait_result import wait_result
 from perdure_server.kernel.waits import consume, first_to_hold, open_conditions
-from perdure_server.kernel.workflow import CLAIMED, STEP_ENDS, OpenCondition, StepState, WorkflowState
+from perdure_server.kernel.workflow import CLAIMED, STEP_ENDS, DutyKind, OpenCondition, StepState, WorkflowState
+
+_JOINS = frozenset({StepState.WAITING, StepState.READY, StepState.BACKOFF})
+_MIDDLE = 0.5  # of the jitter band: children bring no dice
 
 
 def open_step(draft: Draft, name: str, event: StepEvent) -> None:
-    """Bring an unblocked or delayed step to life: READY, or WAITING for a wait step."""
+    """Bring an unblocked or delayed step to life: READY, or WAITING for a wait step or for children."""
     wait = draft.plan(name).wait
-    if wait is not None:
+    if draft.plan(name).child is not None:
+        begin_children(draft, name, event)
+        if not child_plan(draft, name).paged:
+            expand(draft, name, count_source(draft, name))
+    elif wait is not None:
         open_wait(draft, name, event, wait)
     else:
         make_ready(draft, name, event)
+
+
+def expand(draft: Draft, name: str, found: int | Failure | None) -> None:
+    """How many children the step has is known now, or why it can have none; None = it is not known yet."""
+    if isinstance(found, int) and found > limits.MAP_CHILDREN:
+        found = too_many_children(found)
+    if isinstance(found, Failure):
+        _fail_join(draft, name, found)
+    elif found is not None:
+        draft.amend(name, children=replace(children_of(draft, name), total=found, known=True))
+        join(draft, name)
+
+
+def too_many_children(count: int) -> Failure:
+    """The failure of a step that would start more children than it may."""
+    text = f"The step would start {count} children; at most {limits.MAP_CHILDREN} are allowed."
+    return Failure("MAP_TOO_LARGE", text, non_retryable=True)
+
+
+def join(draft: Draft, name: str, ends: Sequence[ChildEnd] = ()) -> None:
+    """What the counted ends mean: the step is done, it fails, or more children are opened. A step that is claimed is judged when it is not.
+
+    `ends` are those just counted: of a child step, the one that brings its output.
+    """
+    step = draft.step(name)
+    children = step.children
+    if children is None or children.over or step.state not in _JOINS:
+        return
+    plan = draft.plan(name)
+    met = is_met(child_plan(draft, name), children)
+    if met is None:
+        open_more(draft, name)
+        return
+    result = map_result(draft.workflow, parent_link(draft.workflow, name, step.generation, plan.kind), child_plan(draft, name), children)
+    if not met:
+        counts = f"{children.failed} of {children.total} children failed, {children.cancelled} were cancelled"
+        _fail_join(draft, name, Failure(CHILD_FAILED, f"{counts}.", details=result))
+        return
+    output = next((end.output for end in ends), None) if plan.kind is StepKind.CHILD else result
+    complete_step(draft, name, StepEvent.JOINED, output, failure=None)
+
+
+def _fail_join(draft: Draft, name: str, failure: Failure) -> None:
+    # A paging step is not begun anew by itself: its worker was asked already.
+    plan, children = draft.plan(name), children_of(draft, name)
+    left = draft.close_children(name) or children
+    draft.amend(name, children=replace(left, over=True))
+    retry = plan.retry
+    final = failure.non_retryable or failure.type in retry.non_retryable_types or child_plan(draft, name).paged
+    if final or (retry.max_attempts is not None and children.tries >= retry.max_attempts):
+        fail_step(draft, name, StepEvent.CHILD_FAILED, failure)
+    else:
+        due = draft.now + max(1, retry.delay(children.tries, _MIDDLE))
+        draft.move(name, StepEvent.CHILD_FAILED, StepState.BACKOFF, due=due, failure=failure)
 
 
 def open_wait(draft: Draft, name: str, event: StepEvent, wait: Wait, **fields: object) -> None:
@@ -215,6 +293,8 @@ def close(draft: Draft, event: WorkflowEvent, state: WorkflowState) -> None:
     )
     draft.turn(event, state)
     draft.effects.append(WorkflowEnded())
+    if draft.workflow.parent is not None:
+        take_duty(draft, DutyKind.TELL_PARENT)
 
 
 def reopen_steps(draft: Draft) -> None:
@@ -226,7 +306,8 @@ def reopen_steps(draft: Draft) -> None:
     draft.turn(WorkflowEvent.PREPARED, WorkflowState.RUNNING)
     for name in again:
         step = draft.step(name)
-        rises = step.state in (StepState.COMPLETED, StepState.COMPENSATED)
+        # Children that were started are left behind with their generation.
+        rises = step.state in (StepState.COMPLETED, StepState.COMPENSATED) or step.children is not None
         draft.move(name, StepEvent.REOPEN, StepState.BLOCKED, **hooks.renewed(step, rises=rises))
     standing = [name for name in draft.definition.ordinary if name not in found]
     for name in standing:

@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from perdure_server.kernel.definition import HookKind, StepKind
+from perdure_server.kernel.definition import HookKind
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.hooks import ended as hook_ended
 from perdure_server.kernel.hooks import under_way
@@ -66,8 +66,9 @@ def _require_stuck(draft: Draft, name: str, is_hook: bool) -> None:
 
 def _retry(draft: Draft, name: str, resolution: Retried) -> None:
     step = draft.step(name)
-    is_wait = draft.plan(name).kind is StepKind.WAIT
-    if step.state not in _STUCK or (is_wait and step.state is not StepState.HELD):
+    has_no_worker = not draft.plan(name).by_worker
+    goes_on = has_no_worker and step.state is not StepState.HELD
+    if step.state not in _STUCK or goes_on or (step.children is not None and step.state is StepState.WAITING and not step.wait):
         raise Rejection(Reason.STEP_STATE_INVALID, "The step is not stopped: it goes on by itself.", step=name, state=step.state.name)
     fields: dict[str, object] = {"attempt": 0, "total_attempts": step.total_attempts + step.attempt, "lost_claims": 0, "idle_returns": 0}
     fields |= {"step_deadline": None, "step_left": None}

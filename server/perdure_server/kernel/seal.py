@@ -115,6 +115,8 @@ def _inbox_size(workflow: Workflow) -> int:
 
 def _step_size(step: Step) -> int:
     size = _size(step.output) + _size(step.checkpoint)
+    if step.children is not None:
+        size += step.children.inline_size
     if step.wakes:
         size += sum([_size(wake.payload) for wake in step.wakes])
     if step.failure is not None:

@@ -23,6 +23,10 @@ class StepEvent(StrEnum):
     FAILED = "the worker reported a failure"
     COMPLETED = "the worker reported an output"
     WAITING = "the worker asked for a durable wait"
+    PAGE = "the worker brought a page of children"
+    NEXT_PAGE = "the children of the page before are created"
+    JOINED = "enough of its children have ended"
+    CHILD_FAILED = "its children cannot bring what it needs"
     WON = "a condition of the wait holds"
     DUE = "the back-off or delay is over"
     CANCEL = "the workflow is cancelled or fails"
@@ -86,6 +90,13 @@ for _state in (_S.READY, _S.BACKOFF, _S.RUNNING, _S.WAITING):
     STEP_TRANSITIONS[_state, _E.EXHAUSTED] = frozenset({_S.FAILED, _S.HELD})
 for _event in (_E.UNDELIVERED, _E.RELEASED, _E.LOST, _E.TIMED_OUT, _E.FAILED, _E.CONFIRMED):
     STEP_TRANSITIONS[_S.RUNNING, _event] |= {_S.HELD}
+for _state in (_S.WAITING, _S.READY, _S.BACKOFF):  # READY, BACKOFF: a paging step between two pages
+    STEP_TRANSITIONS[_state, _E.JOINED] = frozenset({_S.COMPLETED})
+    STEP_TRANSITIONS[_state, _E.CHILD_FAILED] = frozenset({_S.FAILED, _S.HELD})
+STEP_TRANSITIONS[_S.WAITING, _E.CHILD_FAILED] |= {_S.BACKOFF}
+STEP_TRANSITIONS[_S.RUNNING, _E.PAGE] = frozenset({_S.WAITING})
+STEP_TRANSITIONS[_S.CANCELLING, _E.PAGE] = frozenset({_S.CANCELLED})
+STEP_TRANSITIONS[_S.WAITING, _E.NEXT_PAGE] = frozenset({_S.READY})
 _SETTLED = frozenset({_S.COMPLETED, _S.FAILED, _S.SKIPPED})
 STEP_TRANSITIONS[_S.HELD, _E.RESOLVED] = _SETTLED | {_S.READY, _S.WAITING}
 STEP_TRANSITIONS[_S.HELD, _E.CANCEL] = frozenset({_S.CANCELLED})

@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from perdure_server.kernel import limits
+from perdure_server.kernel.child_validation import check_children
 from perdure_server.kernel.definition import INPUT, Definition, StepDefinition, StepKind
 from perdure_server.kernel.graph import find_cycles, unreachable
 from perdure_server.kernel.hook_validation import check_branches, check_hooks
@@ -96,8 +97,7 @@ def _check_step(field: str, step: StepDefinition, names: set[str], report: Repor
 
 
 def _check_kind(field: str, step: StepDefinition, report: Report) -> None:
-    if step.kind in {StepKind.MAP, StepKind.CHILD}:
-        report(f"{field}.{step.kind.name.lower()}", "is not supported yet by this server")
+    check_children(field, step, step.child is not None and TYPE_NAME.match(step.child.workflow_type) is not None, report)
     if step.kind is StepKind.WAIT and step.wait is None:
         report(f"{field}.wait", "is missing: a wait step says what it waits for")
     elif step.kind is not StepKind.WAIT and step.wait is not None:

@@ -11,6 +11,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from perdure_server.kernel import limits
+from perdure_server.kernel.child_state import Children, Parent
 from perdure_server.kernel.values import Failure, LossCause, Payload, Trace, Wake
 
 
@@ -55,6 +56,9 @@ class DutyKind(IntEnum):
     """What has still to be done about a stored change."""
 
     ACTIVATE_ROUND = 1
+    TELL_PARENT = 11  # that this child has ended
+    TEND_CHILDREN = 12  # create the open children of the step that `subject` names, and count those whose end got lost
+    CLOSE_CHILDREN = 13  # cancel or terminate those that `subject` names (child_state.Closing)
 
 
 class Duty(Struct, frozen=True, omit_defaults=True):
@@ -178,7 +182,8 @@ class Step(Struct, frozen=True, omit_defaults=True):
     skip_spreads: bool = False  # skipped by a failure: whatever depends on it is skipped, too
     chosen: tuple[str, ...] = ()
     compensates: str = ""  # of a compensation: the step that it undoes now
-    total_attempts: int = 0  # charged before the attempts began anew: by a replay, or by a person
+    total_attempts: int = 0  # charged before the attempts began anew: by a replay, by a person, or with a page of children
+    children: Children | None = None  # of a map or child step that has begun
 
 
 class Paused(Struct, frozen=True, omit_defaults=True):
@@ -275,6 +280,7 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     ready: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
     expire_time: int | None = None
+    parent: Parent | None = None
 
     @property
     def workflow_id(self) -> bytes:

@@ -160,6 +160,7 @@ _TO_STORED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "events": msgpack.encode,
     "labels": _encode_labels,
     "paused": plain,
+    "parent": plain,
     "past_requests": plain,
     "duties": _encode_duties,
 }

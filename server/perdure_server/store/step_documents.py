@@ -14,6 +14,7 @@ from perdure_server.kernel.workflow import Signal, Step, StepState
 Document = dict[str, Any]
 
 AS_IS: Final = (bytes,)
+_OF_CHILDREN: Final = frozenset({"page", "page_cursor"})  # payloads in what a step stores of its children
 
 
 def plain(value: object) -> Any:
@@ -53,6 +54,9 @@ def encode_step(step: Step) -> Document:
     for name in ("output", "checkpoint"):
         if name in document:
             _payload_fields(document[name])
+    if "children" in document:
+        for name in _OF_CHILDREN & document["children"].keys():
+            _payload_fields(document["children"][name])
     if "failure" in document:
         _failure_fields(document["failure"])
     for error in document.get("errors", ()):
@@ -107,6 +111,9 @@ def _read_step(document: Document) -> None:
     for name in ("output", "checkpoint"):
         if name in document:
             read_payload(document[name])
+    if "children" in document:
+        for name in _OF_CHILDREN & document["children"].keys():
+            read_payload(document["children"][name])
     if "failure" in document:
         read_failure(document["failure"])
     for error in document.get("errors", ()):
