@@ -73,6 +73,11 @@ class Draft:
         """The step's definition."""
         return self.definition.by_name[name]
 
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What was noted for watchers in this draft; the ring keeps only the last of it."""
+        return tuple(self._events)
+
     def active(self) -> list[tuple[str, Step]]:
         """The steps that are neither BLOCKED nor ended."""
         return [(name, step) for name, step in self._steps.items() if step.state not in _AT_REST]

@@ -19,6 +19,7 @@ from perdure_server.rpc.faults import Faults
 from perdure_server.rpc.operations_service import OperationsService
 from perdure_server.rpc.server_info import ServerFacts, server_info
 from perdure_server.rpc.transport import Context
+from perdure_server.rpc.trials import Trials
 
 
 class AdminService(OperationsService):
@@ -29,6 +30,7 @@ class AdminService(OperationsService):
     def __init__(self, engine: Engine, facts: ServerFacts) -> None:
         self._engine = engine
         self._facts = facts
+        self._trials = Trials(engine)
 
     async def register_definition(self, request: wire.RegisterDefinitionRequest, _context: Context) -> wire.RegisterDefinitionResponse:
         """Check and store a definition; all faults are named at once."""
@@ -116,6 +118,10 @@ class AdminService(OperationsService):
         if len(page) > size:
             response.next_page_token = page_tokens.encode_key(scope, page[size - 1][0])
         return response
+
+    async def test_definition(self, request: wire.TestDefinitionRequest, _context: Context) -> wire.TestDefinitionResponse:  # noqa: PT019 -- no test, though its name begins so
+        """Run a definition in memory with outcomes told in advance."""
+        return await self._trials.test(request)
 
     async def list_workers(self, request: wire.ListWorkersRequest, _context: Context) -> wire.ListWorkersResponse:
         """Worker sessions, by worker id."""

@@ -116,6 +116,11 @@ def poll_lease(message: worker_service_pb2.PollClaimsRequest | worker_service_pb
     return lease
 
 
+def outcome(kind: str, message: ResultMessage, faults: Faults) -> Outcome:
+    """The outcome of this kind in a result."""
+    return _OUTCOMES[kind](message, faults)
+
+
 def _completed(message: ResultMessage, faults: Faults) -> Completed:
     return completed(message.completed, "completed", faults)
 
