@@ -20,10 +20,10 @@ _WAIT_IN_ALL = 10 * limits.SECOND
 
 
 class Advanced(Struct, frozen=True):
-    """It is `now` (ms), `skipped` ms were jumped over, and `fired` due times were fired on the way."""
+    """It is `now`, `passed` ms later than before the call, and `fired` due times were fired on the way."""
 
     now: int
-    skipped: int
+    passed: int
     fired: int
     next_due: int | None
 
@@ -59,7 +59,7 @@ class TimeTravel:
         await self._engine.judge.expire()  # until its first pass nothing is held against workers
         scope = Scope(ignoring=await self._idleness.claims())
         patience = self._clock.unshifted() + _WAIT_IN_ALL if waits else 0
-        before, fired = self._clock.shift, 0
+        begun, fired = self._clock.now(), 0
         while True:
             due = await self._idleness.next_due(target)
             self._clock.advance_to(target if due is None else due)
@@ -70,7 +70,8 @@ class TimeTravel:
             if due is None and await self._idleness.next_due(target) is None:
                 break
         await self._engine.sweep.remove_expired()
-        return Advanced(self._clock.now(), self._clock.shift - before, fired, await self._idleness.next_due(limits.TIME))
+        now = self._clock.now()
+        return Advanced(now, now - begun, fired, await self._idleness.next_due(limits.TIME))
 
     async def _fire(self) -> int:
         """Do what is due; returns in how many workflows something happened."""

@@ -46,7 +46,7 @@ class TestingService(RefusedTestingService):
 def _advanced(advanced: Advanced) -> wire.AdvanceTimeResponse:
     response = wire.AdvanceTimeResponse(fired_count=advanced.fired)
     values.time(response.now_time, advanced.now)
-    values.duration(response.advanced, advanced.skipped)
+    values.duration(response.advanced, advanced.passed)
     if advanced.next_due is not None:
         values.time(response.next_due_time, advanced.next_due)
     return response
