@@ -120,6 +120,11 @@ class Config:
     drain_grace_ms: int = _setting(
         10_000, "How long a stop waits for calls and streams to end politely. The process is gone at most 2 s later.", _whole(0, 3_600_000)
     )
+    stream_age_ms: int = _setting(
+        20 * limits.MINUTE,
+        "How long a worker's or watcher's stream lives before it is asked to come again, so that it finds servers that were added.",
+        _whole(limits.SECOND, 86_400_000),
+    )
     otlp_endpoint: str = _setting("", "OTLP over gRPC, such as `http://collector:4317`, for traces. Empty: none.", _url("http", "https"))
     trace_sample_ratio: float = _setting(
         1.0, "Share of workflows that are traced when the caller sends no trace context; a caller's own decision stands.", _ratio

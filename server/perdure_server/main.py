@@ -88,7 +88,7 @@ async def serve(config: Config, parts: Parts | None = None) -> AsyncIterator[Run
         stack.push_async_callback(_bounded, "engine", engine.close)
         await engine.open()
         engine.supervisor.loop(lambda: _sync(clock), "clock")
-        options = ServerOptions(config.address, config.port, config.insecure, config.trace_sample_ratio)
+        options = ServerOptions(config.address, config.port, config.insecure, config.trace_sample_ratio, config.stream_age_ms)
         facts = ServerFacts(version("perdure-server"), clock.now(), parts.dev)
         rehearsal = Rehearsal(engine, told) if isinstance(told, ShiftedClock) else None
         server = RpcServer(engine, options, facts, telemetry, rehearsal=rehearsal)

@@ -256,8 +256,7 @@ class TestEnds:
             assert await worker.call.code() is grpc.StatusCode.OK
 
     async def test_an_old_stream_is_asked_to_leave_without_a_reason(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(rpc_limits, "STREAM_AGE", 50)
-        monkeypatch.setattr(rpc_limits, "STREAM_AGE_JITTER", 1)
+        served.running.server.leaving.stream_age = 50
         monkeypatch.setattr(rpc_limits, "GO_AWAY_GRACE", 100)
         worker = stream(served)
         await worker.hello()

@@ -137,9 +137,8 @@ async def test_c59_watchers_that_leave_are_gone(served: Served, eventually: Even
     await eventually(lambda: served.running.server.guard.in_flight == 0)
 
 
-async def test_an_old_watch_is_told_to_resume_elsewhere(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "STREAM_AGE", 50)
-    monkeypatch.setattr(limits, "STREAM_AGE_JITTER", 1)
+async def test_an_old_watch_is_told_to_resume_elsewhere(served: Served) -> None:
+    served.running.server.leaving.stream_age = 50
     await served.register("a")
     await served.start()
     reader = Reader(served)

@@ -5,7 +5,6 @@ has closed the stream; and with an error when the worker breaks the protocol bef
 """
 
 import asyncio
-import secrets
 
 from perdure.v1.worker_service_pb2 import ClaimRequest, ClaimResponse, Hello
 from perdure_server.engine.service import Engine
@@ -18,14 +17,16 @@ from perdure_server.rpc.decode import values, workers
 from perdure_server.rpc.encode import stream as outgoing
 from perdure_server.rpc.encode import workers as encode
 from perdure_server.rpc.errors import CallRefused, protocol_violation, to_status
+from perdure_server.rpc.leaving import Leaving
 from perdure_server.rpc.transport import EOF, Context
 
 
 class ClaimStream:
     """The conversation with one connected worker."""
 
-    def __init__(self, engine: Engine, context: Context, server_version: str) -> None:
+    def __init__(self, engine: Engine, leaving: Leaving, context: Context, server_version: str) -> None:
         self._engine = engine
+        self._leaving = leaving
         self._context = context
         self._server_version = server_version
         self._capabilities: frozenset[str] = frozenset()
@@ -66,8 +67,7 @@ class ClaimStream:
         return answer, stream
 
     async def _converse(self, stream: WorkerStream) -> None:
-        age = limits.STREAM_AGE + secrets.randbelow(limits.STREAM_AGE_JITTER)
-        timer = asyncio.get_running_loop().call_later(age / SECOND, self._grow_old, stream)
+        timer = asyncio.get_running_loop().call_later(self._leaving.age() / SECOND, self._grow_old, stream)
         self._look_for_stall()
         try:
             async with self._limit, asyncio.TaskGroup() as tasks:

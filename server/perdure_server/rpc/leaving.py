@@ -1,18 +1,21 @@
 """How long calls end: politely, when the server leaves or their stream is old, with a reason that tells the client to go on elsewhere."""
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from perdure_server.kernel.limits import SECOND
 from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.rpc import limits
 
 
 class Leaving:
     """The server's one-way switch. Calls that may wait for long wait inside `cut_short`; short ones just finish."""
 
-    def __init__(self) -> None:
+    def __init__(self, stream_age: int = limits.STREAM_AGE) -> None:
         self.begun = False
+        self.stream_age = stream_age  # ms
         self._waiting: set[asyncio.Timeout] = set()
 
     def begin(self) -> None:
@@ -21,6 +24,10 @@ class Leaving:
         now = asyncio.get_running_loop().time()
         for limit in self._waiting:
             limit.reschedule(now)
+
+    def age(self) -> int:
+        """How long, in ms, a stream that begins now may live: up to a quarter more than `stream_age`, so that they do not end together."""
+        return self.stream_age + secrets.randbelow(self.stream_age // 4 + 1)
 
     @asynccontextmanager
     async def cut_short(self, age: int | None = None) -> AsyncIterator[None]:

@@ -39,11 +39,9 @@ PROBE: Final = 3 * SECOND
 # Connection age spreads clients over replicas that were added later. The order is what matters: our own go_away comes first, at
 # STREAM_AGE; the transport's GOAWAY at CONNECTION_AGE only stops new calls on the connection; and its grace outlives any stream that
 # began before, so that the transport never cuts a stream in the middle of a message (case C58).
-STREAM_AGE: Final = 20 * MINUTE
-STREAM_AGE_JITTER: Final = 5 * MINUTE
+STREAM_AGE: Final = 20 * MINUTE  # the default of the setting; a quarter of it is jitter
 GO_AWAY_GRACE: Final = 30 * SECOND
-CONNECTION_AGE: Final = 30 * MINUTE
-CONNECTION_AGE_GRACE: Final = 30 * MINUTE
+CONNECTION_AGE_FACTOR: Final = 1.5  # of the stream's age; its grace is as long again
 
 # A peer that does not read for this long is cut; what it missed is kept where it belongs, in the workflow (case C62).
 WRITE_STALL: Final = 30 * SECOND

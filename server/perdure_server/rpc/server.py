@@ -43,10 +43,13 @@ OPTIONS: Final = (
     # Clients may ping as they like: a connection that is closed for "too many pings" takes claims with it.
     ("grpc.http2.min_ping_interval_without_data_ms", limits.PING_INTERVAL_MIN),
     ("grpc.http2.max_ping_strikes", 0),
-    # After our own go_away at limits.STREAM_AGE; see there.
-    ("grpc.max_connection_age_ms", limits.CONNECTION_AGE),
-    ("grpc.max_connection_age_grace_ms", limits.CONNECTION_AGE_GRACE),
 )
+
+
+def _aging(stream_age: int) -> tuple[tuple[str, int], ...]:
+    """After our own go_away; see limits.STREAM_AGE."""
+    age = int(stream_age * limits.CONNECTION_AGE_FACTOR)
+    return (("grpc.max_connection_age_ms", age), ("grpc.max_connection_age_grace_ms", age))
 
 
 class AddressInUse(Exception):
@@ -54,12 +57,13 @@ class AddressInUse(Exception):
 
 
 class ServerOptions(Struct, frozen=True):
-    """Where to listen. Port 0 takes a free one. `insecure` allows addresses beyond loopback without TLS."""
+    """Where to listen. Port 0 takes a free one. `insecure` allows addresses beyond loopback without TLS. `stream_age` in ms."""
 
     address: str
     port: int
     insecure: bool = False
     sample_ratio: float = 1.0
+    stream_age: int = limits.STREAM_AGE
 
 
 class RpcServer:
@@ -71,14 +75,14 @@ class RpcServer:
         self._engine = engine
         engine.listing.phase_of = phase_number
         self._options = options
-        self._leaving = Leaving()
+        self.leaving = Leaving(options.stream_age)
         self.guard = Guard(lambda method, code: telemetry.count("rpc.calls", method=method, code=code))
         # The guard is outermost, so that whatever an interceptor after it raises is mapped as well.
-        self._server = grpc.aio.server(interceptors=(self.guard,), options=OPTIONS)
+        self._server = grpc.aio.server(interceptors=(self.guard,), options=(*OPTIONS, *_aging(options.stream_age)))
         facts = replace(facts, unimplemented=tuple(unimplemented_methods(WorkflowService, WorkerService, AdminService)))
         services: tuple[Servicer, ...] = (
-            WorkflowService(engine, self._leaving, options.sample_ratio),
-            WorkerService(engine, self._leaving, facts.version),
+            WorkflowService(engine, self.leaving, options.sample_ratio),
+            WorkerService(engine, self.leaving, facts.version),
             AdminService(engine, facts),
         )
         if rehearsal is not None:
@@ -109,7 +113,7 @@ class RpcServer:
         Connections are told last: grpc answers a call that meets a stopped server with CANCELLED, which nobody tries again (case C60).
         """
         self._health.leave()
-        self._leaving.begin()
+        self.leaving.begin()
         try:
             async with asyncio.timeout(grace / SECOND):
                 await self._quiet()

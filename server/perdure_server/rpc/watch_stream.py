@@ -5,7 +5,6 @@ and a snapshot. One that does not read at all is cut, and may resume with its la
 """
 
 import asyncio
-import secrets
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from typing import cast
@@ -30,8 +29,7 @@ async def watch(engine: Engine, leaving: Leaving, request: WatchRequest, context
     ref = decode.watch(request)
     detail = request.view or workflow_pb2.WORKFLOW_VIEW_FULL
     items = engine.watch(ref, request.resume_token, request.include_frames, request.follow)
-    age = limits.STREAM_AGE + secrets.randbelow(limits.STREAM_AGE_JITTER)
-    async with leaving.cut_short(age), aclosing(cast("AsyncGenerator[list[WatchItem]]", items)) as batches:
+    async with leaving.cut_short(leaving.age()), aclosing(cast("AsyncGenerator[list[WatchItem]]", items)) as batches:
         async for batch in batches:
             for part in _parts(batch):
                 await _write(context, response(part, detail))

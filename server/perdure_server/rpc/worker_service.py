@@ -31,7 +31,7 @@ class WorkerService:
 
     async def claim(self, _requests: object, context: Context) -> None:
         """The stream of claims."""
-        await ClaimStream(self._engine, context, self._server_version).run()
+        await ClaimStream(self._engine, self._leaving, context, self._server_version).run()
 
     async def complete(self, request: wire.CompleteRequest, _context: Context) -> wire.CompleteResponse:
         """Settle one claim."""
