@@ -3,9 +3,10 @@
 from tests.store.contract_audit import AuditContract
 from tests.store.contract_lists import ListsContract
 from tests.store.contract_records import RecordsContract
+from tests.store.contract_rounds import RoundsContract
 from tests.store.contract_sessions import SessionsContract
 from tests.store.contract_workflows import WorkflowsContract
 
 
-class StoreContract(WorkflowsContract, ListsContract, SessionsContract, RecordsContract, AuditContract):
+class StoreContract(WorkflowsContract, ListsContract, SessionsContract, RecordsContract, RoundsContract, AuditContract):
     """All of it."""

@@ -23,6 +23,7 @@ from perdure_server.kernel.workflow import (
     Signal,
     Step,
     StepState,
+    Tombstone,
     Workflow,
     WorkflowKey,
     WorkflowState,
@@ -140,6 +141,8 @@ FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     "replays": numbers,
     "past_requests": rows(st.builds(PastRequest, texts, st.integers(1, 9), blobs)),
     "timeout": st.none() | times,
+    "past_runs": rows(texts),
+    "tombstone": st.none() | st.builds(Tombstone, times, st.booleans()),
     "archived": st.just(False),  # test_an_archived_round_has_an_id_of_its_own
     "inert": st.booleans(),
     "duties": rows(st.builds(Duty, st.sampled_from(DutyKind), st.integers(1, 9), times, st.integers(0, 9), texts)),

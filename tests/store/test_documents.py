@@ -39,7 +39,7 @@ async def test_change_round_trip(change: tuple[Workflow, Workflow]) -> None:
     store = MemoryStore(lambda: NOW)
     assert await store.workflows.commit(None, old)
     assert await store.workflows.commit(old, new)
-    assert await store.workflows.load(new.workflow_id) == new
+    assert await store.workflows.load(new.workflow_id, tombstones=True) == new
 
 
 def test_document_is_readable() -> None:

@@ -194,6 +194,13 @@ class Paused(Struct, frozen=True, omit_defaults=True):
     reason: str = ""
 
 
+class Tombstone(Struct, frozen=True, omit_defaults=True):
+    """What is left of a removed key says so. `deleted`: by a person, so that the key is free; otherwise retention was over."""
+
+    since: int
+    deleted: bool = False
+
+
 class Signal(Struct, frozen=True, omit_defaults=True):
     """A stored signal that nothing has consumed yet."""
 
@@ -259,6 +266,8 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     reopen: tuple[str, ...] = ()  # completed steps that a replay in preparation reopens
     replays: int = 0
     timeout: int | None = None  # the start's own, if it overrides the definition's
+    past_runs: tuple[str, ...] = ()  # of the rounds before this one, the last one last
+    tombstone: Tombstone | None = None  # nothing is left but identity, round, fence, digests and end
     archived: bool = False  # of an earlier round: stored under an id of its own
     inert: bool = False  # archived, but the round after it is not known to be stored: nothing happens to it
     duties: tuple[Duty, ...] = ()

@@ -56,6 +56,7 @@ class WorkflowQuery(Struct, frozen=True, omit_defaults=True):
     start_from: int | None = None
     start_before: int | None = None
     descending: bool = True
+    include_archived: bool = False  # rounds before the current one, too
 
 
 class PageKey(Struct, frozen=True):
@@ -83,8 +84,11 @@ class Workflows(Protocol):
         Raises StoreUnavailable (the result is unknown: load and decide again) and DocumentTooLarge.
         """
 
-    async def load(self, workflow_id: bytes, read: Read = Read.LOCAL) -> Workflow | None:
-        """The stored instance, or None. Loads that wait together may share one query. Raises StoreUnavailable, CorruptDocument."""
+    async def load(self, workflow_id: bytes, read: Read = Read.LOCAL, *, tombstones: bool = False) -> Workflow | None:
+        """The stored instance, or None. Loads that wait together may share one query.
+
+        A tombstone is nobody's workflow: None unless asked for. Raises StoreUnavailable, CorruptDocument.
+        """
 
     async def due(self, until: int, limit: int) -> Sequence[Due]:
         """Ids with `wake_time` <= `until`, oldest first, at most `limit`; quarantined ones never. Raises StoreUnavailable."""
@@ -102,7 +106,10 @@ class Workflows(Protocol):
         """(run_id, revision) of each that exists; at most 1,000 ids a call. Raises StoreUnavailable."""
 
     async def find(self, query: WorkflowQuery, limit: int, after: PageKey | None) -> WorkflowRows:
-        """One page ordered by (start_time, _id), stable with equal times. Rows carry no steps and no payloads. Raises StoreUnavailable."""
+        """One page ordered by (start_time, _id), stable with equal times. Rows carry no steps and no payloads. Raises StoreUnavailable.
+
+        Neither here nor in `count` are there tombstones, or archived rounds that are not activated.
+        """
 
     async def outlines(self, workflow_ids: Sequence[bytes], steps: Sequence[str]) -> Mapping[bytes, Workflow]:
         """Those that exist, as rows with their steps, which hold no payloads; `steps` are the names in their definition.
@@ -117,10 +124,13 @@ class Workflows(Protocol):
         """How many match; counting stops at `at_most`. Raises StoreUnavailable."""
 
     async def delete(self, workflow: Workflow) -> bool:
-        """Remove this very revision, its payloads first. False = it changed meanwhile. Raises StoreUnavailable."""
+        """Remove this very revision, its payloads first. False = it changed meanwhile. Raises StoreUnavailable.
+
+        For what cannot change any more but by another removal: between the two a change would lose its payloads.
+        """
 
     async def expired(self, until: int, limit: int) -> Sequence[bytes]:
-        """Ids of ended workflows whose `expire_time` <= `until`. Raises StoreUnavailable."""
+        """Ids of ended workflows, and of tombstones, whose `expire_time` <= `until`. Raises StoreUnavailable."""
 
 
 class Payloads(Protocol):
@@ -134,6 +144,9 @@ class Payloads(Protocol):
 
     async def get(self, run_id: str, payload_ids: Sequence[str]) -> Mapping[str, Payload]:
         """The payloads of this run by id, as they were put; missing ids are absent. Raises StoreUnavailable."""
+
+    async def delete(self, run_id: str) -> None:
+        """Remove all payloads of this run, which nothing refers to any more. Raises StoreUnavailable; repeating it is harmless."""
 
 
 class Subscription(Struct, frozen=True):

@@ -1,10 +1,12 @@
 """BSON <-> kernel: the only mapping between stored documents and the values of the kernel.
 
 A stored instance is readable in mongosh: field names are those of the Struct, enums are names, JSON payloads are strings, fields that
-have their default are absent. Four things differ, each for a reason:
+have their default are absent. Five things differ, each for a reason:
 
 - `key` is laid out as `namespace`, `workflow_type`, `business_key`, since an index begins with the first two;
 - `labels` is an array of "key=value" strings, since one multikey index then serves every label;
+- `state` of an archived round is "ARCHIVED_" and its state, "INERT_" as long as it is not activated, and "REMOVED_" of a tombstone, so that
+  the index which begins with namespace, type and state answers lists and counts of current rounds by itself;
 - `events` is one packed Binary: it is rewritten by nearly every change and asked for by no query;
 - ended steps of a workflow of more than `PLAIN_STEPS` steps are packed in chunks (`packed_steps`), as a thousand sub-documents make every
   write of the store slow. BLOCKED steps are in neither.
@@ -22,6 +24,7 @@ from msgspec import NODEFAULT, msgpack
 from msgspec.structs import astuple, fields
 
 from perdure_server.kernel.workflow import Duty, DutyKind, Event, Workflow, WorkflowKey, WorkflowState, round_id
+from perdure_server.ports.store import WorkflowQuery
 from perdure_server.store.step_documents import (
     AS_IS,
     encode_failure,
@@ -41,6 +44,7 @@ Document = dict[str, Any]
 WRITE_ID: Final = "write_id"
 QUARANTINED: Final = "quarantined"
 FORMAT: Final = 1  # of the documents below; raised when an older server could not read them
+_ARCHIVED, _INERT, _REMOVED = "ARCHIVED_", "INERT_", "REMOVED_"
 
 _packed_events: Final = msgpack.Decoder(tuple[Event, ...])
 
@@ -51,6 +55,7 @@ def encode(workflow: Workflow) -> Document:
     for field, value in zip(_FIELDS, astuple(workflow), strict=True):
         if not field.is_default(value):
             field.write(document, value)
+    document["state"] = _state_of(workflow)
     if chunk_count(workflow):
         pack_all(workflow, document)
     return document
@@ -68,6 +73,8 @@ def encode_change(old: Workflow, new: Workflow) -> Update:
             field.write(update.set, after)
         elif not field.is_default(before):
             update.unset[field.name] = ""
+    if (state := _state_of(new)) != _state_of(old):
+        update.set["state"] = state
     if chunk_count(old) != chunk_count(new):
         lay_out_again(new, update)
     return update
@@ -111,6 +118,28 @@ def label(key: str, value: str) -> str:
     return f"{key}={value}"
 
 
+def state_names(query: WorkflowQuery) -> list[str]:
+    """The stored states that a query asks for."""
+    asked = [state.name for state in query.states or WorkflowState]
+    return [*asked, *(_ARCHIVED + name for name in asked)] if query.include_archived else asked
+
+
+def _state_of(workflow: Workflow) -> str:
+    name = workflow.state.name
+    if workflow.tombstone is not None:
+        return _REMOVED + name
+    if workflow.archived:
+        return (_INERT if workflow.inert else _ARCHIVED) + name
+    return name
+
+
+def _read_state(stored: str) -> WorkflowState:
+    for prefix in (_ARCHIVED, _INERT, _REMOVED):
+        if stored.startswith(prefix):
+            return WorkflowState[stored[len(prefix) :]]
+    return WorkflowState[stored]
+
+
 def _name(value: IntEnum) -> str:
     return value.name
 
@@ -136,7 +165,7 @@ def _read_duties(duties: list[Document]) -> list[Document]:
 
 
 _FROM_STORED: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "state": WorkflowState.__getitem__,
+    "state": _read_state,
     "steps": read_steps,
     "input": read_payload,
     "output": read_payload,
@@ -162,6 +191,7 @@ _TO_STORED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "paused": plain,
     "parent": plain,
     "past_requests": plain,
+    "tombstone": plain,
     "duties": _encode_duties,
 }
 

@@ -127,9 +127,10 @@ class MemoryWorkflows:
         written = documents.encode(new) if old is None else documents.encode_change(old, new)
         return await self._around("workflows.commit", lambda: self._commit(old, new, written))
 
-    async def load(self, workflow_id: bytes, read: Read = Read.LOCAL) -> Workflow | None:
+    async def load(self, workflow_id: bytes, read: Read = Read.LOCAL, *, tombstones: bool = False) -> Workflow | None:
         """As the port says; there is no staleness to avoid."""
-        return await self._around("workflows.load", lambda: self._load(workflow_id))
+        found = await self._around("workflows.load", lambda: self._load(workflow_id))
+        return found if tombstones or found is None or found.tombstone is None else None
 
     async def due(self, until: int, limit: int) -> Sequence[Due]:
         """As the port says."""
@@ -177,7 +178,8 @@ class MemoryWorkflows:
 
         def apply() -> dict[bytes, Workflow]:
             kept = [bson.decode(self._stored[key].raw) for key in workflow_ids if key in self._stored]
-            return {row.workflow_id: outline(row) for row in rows_of([_without(document, left_out(steps)) for document in kept])}
+            rows = rows_of([_without(document, left_out(steps)) for document in kept])
+            return {row.workflow_id: outline(row) for row in rows if row.tombstone is None}
 
         return await self._around("workflows.outlines", apply)
 
@@ -282,7 +284,7 @@ def _matches(document: Document, query: WorkflowQuery) -> bool:
         document["namespace"] == query.namespace
         and (not query.workflow_types or document["workflow_type"] in query.workflow_types)
         and (not query.business_keys or document["business_key"] in query.business_keys)
-        and (not query.states or document["state"] in {state.name for state in query.states})
+        and document["state"] in documents.state_names(query)
         and labels <= set(document.get("labels", ()))
         and (query.start_from is None or document["start_time"] >= query.start_from)
         and (query.start_before is None or document["start_time"] < query.start_before)

@@ -52,6 +52,10 @@ class MemoryPayloads:
 
         return await self._around("payloads.get", apply)
 
+    async def delete(self, run_id: str) -> None:
+        """As the port says."""
+        await self._around("payloads.delete", lambda: self.forget(run_id))
+
     def forget(self, run_id: str) -> None:
         """Removes all of a run, when its workflow is removed."""
         self._stored.pop(run_id, None)

@@ -62,6 +62,10 @@ class MongoPayloads:
                 break
         return found
 
+    async def delete(self, run_id: str) -> None:
+        """As the port says."""
+        await delete_payloads(self._connection, run_id)
+
     async def _write(self, updates: list[Document]) -> None:
         command = {"update": PAYLOADS, "updates": updates, "ordered": False, "writeConcern": MAJORITY}
         try:

@@ -22,6 +22,8 @@ NOT_IN_ROWS: Final = (
     "events",
     "signal_ids",
     "request_ids",
+    "past_requests",
+    "past_runs",
     "step_queues",
     "wake_secret",
     "failure.details",
@@ -37,11 +39,12 @@ def filter_of(query: WorkflowQuery, after: PageKey | None = None) -> Document:
     condition: Document = {"namespace": query.namespace}
     if query.workflow_types:
         condition["workflow_type"] = _one_of(query.workflow_types)
-    if query.business_keys:
+    if query.business_keys and query.include_archived:
+        condition["business_key"] = _one_of(query.business_keys)
+    elif query.business_keys:
         keys = [WorkflowKey(query.namespace, name, key) for name in query.workflow_types for key in query.business_keys]
         condition["_id"] = {"$in": [key.workflow_id for key in keys]}
-    if query.states:
-        condition["state"] = _one_of([state.name for state in query.states])
+    condition["state"] = _one_of(documents.state_names(query))
     if query.labels:
         condition["labels"] = {"$all": [documents.label(key, value) for key, value in query.labels.items()]}
     times: Document = {}

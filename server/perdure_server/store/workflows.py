@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from perdure_server.kernel.workflow import Workflow, WorkflowState
+from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.store import Due, PageKey, Read, ReadyStep, WorkflowQuery, WorkflowRows
 from perdure_server.store import documents, limits
 from perdure_server.store.committer import Committer, Road
@@ -42,11 +42,11 @@ class MongoWorkflows:
         """As the port says."""
         return await self.committer.commit(old, new)
 
-    async def load(self, workflow_id: bytes, read: Read = Read.LOCAL) -> Workflow | None:
+    async def load(self, workflow_id: bytes, read: Read = Read.LOCAL, *, tombstones: bool = False) -> Workflow | None:
         """As the port says."""
-        if read is Read.LINEARIZABLE:
-            return await self.loader.load_linearizable(workflow_id)
-        return await self.loader.load(workflow_id)
+        load = self.loader.load_linearizable if read is Read.LINEARIZABLE else self.loader.load
+        found = await load(workflow_id)
+        return found if tombstones or found is None or found.tombstone is None else None
 
     async def due(self, until: int, limit: int) -> Sequence[Due]:
         """As the port says; answered from the sparse index on `wake_time`."""
@@ -82,7 +82,6 @@ class MongoWorkflows:
                 if not query.workflow_types:
                     return WorkflowRows((), None)
             condition = filter_of(query, after)
-            condition.setdefault("state", {"$in": [state.name for state in WorkflowState]})
             order = {"start_time": direction, "_id": direction}
             found, is_whole = await self._find_large(condition, dict.fromkeys(NOT_IN_ROWS, 0), limit + 1, order)
         return page(found, limit, is_whole)
@@ -96,7 +95,7 @@ class MongoWorkflows:
                 asked = list(left)[: limits.OUTLINES_TOGETHER]
                 documents_read, is_whole = await self._find_large({"_id": {"$in": asked}}, projection, len(asked))
                 left -= set(asked) if is_whole or not documents_read else {document["_id"] for document in documents_read}
-                found.update((row.workflow_id, outline(row)) for row in rows_of(documents_read))
+                found.update((row.workflow_id, outline(row)) for row in rows_of(documents_read) if row.tombstone is None)
         return found
 
     async def types(self, namespace: str) -> Sequence[str]:
@@ -115,7 +114,7 @@ class MongoWorkflows:
 
     async def delete(self, workflow: Workflow) -> bool:
         """As the port says. The revision is confirmed first, so that a workflow that lives on keeps its payloads."""
-        stored = await self.load(workflow.workflow_id, Read.LINEARIZABLE)
+        stored = await self.load(workflow.workflow_id, Read.LINEARIZABLE, tombstones=True)
         if stored is None or (stored.run_id, stored.revision) != (workflow.run_id, workflow.revision):
             return False
         await delete_payloads(self._connection, workflow.run_id)
