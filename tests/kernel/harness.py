@@ -27,7 +27,7 @@ from perdure_server.kernel.seal import seal
 from perdure_server.kernel.start import Start, begin
 from perdure_server.kernel.validation import validate
 from perdure_server.kernel.values import Condition, Failure, Payload, Trace, Wait
-from perdure_server.kernel.workflow import Claim, Paused, Signal, Step, StepState, Workflow, WorkflowKey, WorkflowState
+from perdure_server.kernel.workflow import Claim, HeldPermit, Paused, Signal, Step, StepState, Workflow, WorkflowKey, WorkflowState
 from tests.kernel.invariants import check_change, state_of
 
 R = TypeVar("R")
@@ -186,9 +186,12 @@ class Run:
 
     # ------------------------------------------------------------------------------------------------------------- claims
 
-    def grant(self, name: str, session: str = "worker-1", acknowledged: bool = True, nonce: str = "") -> str:
-        """Grant the step; returns the token's nonce."""
+    def grant(self, name: str, session: str = "worker-1", acknowledged: bool = True, nonce: str = "", **ticket_fields: Any) -> str:
+        """Grant the step, with the permits that it needs; returns the token's nonce."""
         ticket = Ticket(nonce or f"{next(_count):028x}", f"{next(_count):016x}", session, 1, acknowledged)
+        known = self.definition.by_name.get(name)
+        needed = tuple(HeldPermit(permit.resource, permit.units) for permit in known.permits) if known is not None else ()
+        ticket = replace(ticket, **({"permits": needed, "permits_for": self.workflow.revision} | ticket_fields))
         before = self.step(name).claim_no
         claim = self.do(lambda draft: claims.grant(draft, name, ticket))
         self.tally[name]["granted"] += self.step(name).claim_no - before

@@ -60,6 +60,9 @@ def _check_step_change(name: str, before: Step, after: Step, *, may_begin_anew: 
     assert after.total_attempts + after.attempt <= after.claim_no, name
     assert is_new or after.lost_claims >= before.lost_claims, name
     assert after.waits >= before.waits, name
+    assert after.permit_waits >= before.permit_waits, name
+    assert after.permit_wait_time >= before.permit_wait_time, name
+    assert after.throttled is None or after.state is S.READY, f"{name} is {after.state.name} and throttled"
     assert after.generation >= before.generation, name
     if before.state in CLAIMED and after.state in CLAIMED and after.claim_no == before.claim_no:
         assert before.claim is not None
@@ -130,7 +133,8 @@ def _check_step(definition: Definition, workflow: Workflow, name: str, step: Ste
     elif step.state is S.WAITING:
         assert step.due == min((found.due for found in step.wait if found.due is not None), default=None), where
     elif step.state is S.READY and plan.queue_timeout is not None and not definition.is_required(name):
-        assert step.due is not None, where
+        assert (step.due is None) == (step.throttled is not None), where
+        assert (step.queue_left is None) == (step.throttled is None), where
     else:
         assert step.due is None, where
     if plan.step_timeout is None or definition.is_required(name) or step.state in {S.BLOCKED, S.HELD, *STEP_ENDS}:
@@ -235,12 +239,19 @@ def next_due(workflow: Workflow, delivered: bool = False) -> int | None:
     return min((time for time in times if time is not None), default=None)
 
 
+def _ready_id(definition: Definition, workflow: Workflow, name: str, step: Step) -> str:
+    if step.throttled is None:
+        return queue_id(definition, workflow, name)
+    key = f"/{step.throttled.key}" if step.throttled.key else ""
+    return f"P/{workflow.key.namespace}/{step.throttled.resource}{key}"
+
+
 def _check_derived(definition: Definition, workflow: Workflow) -> None:
     due = next_due(workflow)
     if due is not None:
         assert workflow.wake_time is not None, "something falls due and the sweep does not know"
         assert workflow.wake_time <= due, "the sweep comes too late"
-    ready = {queue_id(definition, workflow, name) for name, step in workflow.steps.items() if step.state is S.READY}
+    ready = {_ready_id(definition, workflow, name, step) for name, step in workflow.steps.items() if step.state is S.READY}
     is_still = workflow.paused is not None or workflow.inert
     assert workflow.ready == (() if is_still else tuple(sorted(ready)))
     sessions = {step.claim.session_id for step in workflow.steps.values() if step.claim is not None}

@@ -15,13 +15,14 @@ pytest.register_assert_rewrite(
     "tests.store.contract_audit",
     "tests.store.contract_lists",
     "tests.store.contract_records",
+    "tests.store.contract_resources",
     "tests.store.contract_sessions",
     "tests.store.contract_workflows",
 )
 
 # One database for all tests of this run: indexes are built once, documents are removed after each test.
 DATABASE = f"perdure_test_{secrets.token_hex(6)}"
-COLLECTIONS = ("workflows", "payloads", "sessions", "definitions", "active_definitions", "audit")
+COLLECTIONS = ("workflows", "payloads", "sessions", "definitions", "active_definitions", "audit", "resources", "stripes")
 
 OpenStore = Callable[[Driver, Road | None], AbstractAsyncContextManager[MongoStore]]
 

@@ -16,6 +16,7 @@ from perdure_server.kernel.workflow import (
     Duty,
     DutyKind,
     Event,
+    HeldPermit,
     OpenCondition,
     PastRequest,
     Paused,
@@ -23,6 +24,7 @@ from perdure_server.kernel.workflow import (
     Signal,
     Step,
     StepState,
+    Throttle,
     Tombstone,
     Workflow,
     WorkflowKey,
@@ -70,6 +72,7 @@ children = st.builds(
     told=times,
     over=st.booleans(),
 )
+permits = st.builds(HeldPermit, texts, numbers, texts, numbers, st.booleans())
 STEP_FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     "state": st.sampled_from(StepState),
     "since": times,
@@ -78,7 +81,7 @@ STEP_FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     "attempt": numbers,
     "started": st.none() | times,
     "ended": st.none() | times,
-    "claim": st.none() | st.builds(Claim, texts, texts, times, times, texts, numbers, st.booleans()),
+    "claim": st.none() | st.builds(Claim, texts, texts, times, times, texts, numbers, st.booleans(), texts, rows(permits)),
     "due": st.none() | times,
     "wait": rows(st.builds(OpenCondition, texts, texts, numbers, st.none() | times)),
     "wakes": rows(st.builds(Wake, texts, texts, st.none() | payloads)),
@@ -102,6 +105,10 @@ STEP_FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     "compensates": texts,
     "total_attempts": numbers,
     "children": st.none() | children,
+    "throttled": st.none() | st.builds(Throttle, texts, times, texts),
+    "queue_left": st.none() | numbers,
+    "permit_waits": numbers,
+    "permit_wait_time": numbers,
 }
 steps = st.builds(Step, **STEP_FIELDS)
 events = st.builds(Event, numbers, times, texts, numbers, texts, numbers, numbers, st.none() | numbers, texts, texts)

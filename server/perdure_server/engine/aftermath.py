@@ -19,6 +19,7 @@ from perdure_server.kernel.effects import (
     ClaimLost,
     DutyTaken,
     Effect,
+    PermitsFreed,
     StepReady,
     TimerSet,
     WorkflowEnded,
@@ -95,12 +96,16 @@ class Aftermath:
                 local = self._claims.get(claim.nonce)
                 if local is not None:
                     local.stream.lose(local, cause)
-            case AttemptEnded():
-                self._attempt_span(workflow, effect)
-            case WorkflowStarted():
-                self._workflow_span(workflow, ended=False)
-            case WorkflowEnded():
-                self._workflow_span(workflow, ended=True)
+            case PermitsFreed():
+                pass
+            case AttemptEnded() | WorkflowStarted() | WorkflowEnded():
+                self._span(workflow, effect)
+
+    def _span(self, workflow: Workflow, effect: AttemptEnded | WorkflowStarted | WorkflowEnded) -> None:
+        if isinstance(effect, AttemptEnded):
+            self._attempt_span(workflow, effect)
+        else:
+            self._workflow_span(workflow, ended=isinstance(effect, WorkflowEnded))
 
     def _attempt_span(self, workflow: Workflow, effect: AttemptEnded) -> None:
         if not self._telemetry.enabled:

@@ -6,11 +6,12 @@ from msgspec.structs import replace
 from perdure_server.kernel.attempts import claim_lost_while_running, claim_returned
 from perdure_server.kernel.draft import Draft, require_claim
 from perdure_server.kernel.effects import ClaimLost
+from perdure_server.kernel.permits import require_permits
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.timing import SILENCE_TIMEOUT, time_out_attempt
 from perdure_server.kernel.transitions import StepEvent
 from perdure_server.kernel.values import LossCause, Payload
-from perdure_server.kernel.workflow import CLAIMED, ENDED, Claim, Settled, StepState, WorkflowState
+from perdure_server.kernel.workflow import CLAIMED, ENDED, Claim, HeldPermit, Settled, StepState, WorkflowState
 
 
 class Ticket(Struct, frozen=True, omit_defaults=True):
@@ -25,12 +26,16 @@ class Ticket(Struct, frozen=True, omit_defaults=True):
     connection_no: int = 0
     acknowledged: bool = False
     worker_id: str = ""
+    permits: tuple[HeldPermit, ...] = ()
+    permits_for: int = 0  # the revision of the workflow that the permits were taken for
+    waited: int = 0  # how long (ms) the step waited for permits without being stored as throttled
 
 
 def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
     """Give the READY step to the ticket's session and charge an attempt. The same ticket again changes nothing.
 
-    Raises Rejection STEP_STATE_INVALID. That the session accepts the fingerprint is the asker's to know: it offered the step's queue.
+    Raises Rejection STEP_STATE_INVALID, and PermitsLacking if the step needs other permits than the ticket brings. That the session
+    accepts the fingerprint is the asker's to know: it offered the step's queue.
     """
     step = draft.step(name)
     if step.claim is not None and step.claim.nonce == ticket.nonce:
@@ -38,6 +43,8 @@ def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
     settled_before = ticket.nonce in [memory.nonce for memory in step.settled]
     if settled_before or not may_grant(draft, name):
         raise Rejection(Reason.STEP_STATE_INVALID, "The step is not ready.", step=name, state=step.state.name)
+    if ticket.permits or draft.plan(name).permits:
+        require_permits(draft, name, ticket.permits, ticket.permits_for)
     claim = Claim(
         nonce=ticket.nonce,
         session_id=ticket.session_id,
@@ -47,8 +54,11 @@ def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
         connection_no=ticket.connection_no,
         acknowledged=ticket.acknowledged,
         worker_id=ticket.worker_id,
+        permits=tuple(permit for permit in ticket.permits if permit.kept) if ticket.permits else (),
     )
-    fields = {"claim": claim, "claim_no": step.claim_no + 1, "attempt": step.attempt + 1, "last_frame_seq": None}
+    fields: dict[str, object] = {"claim": claim, "claim_no": step.claim_no + 1, "attempt": step.attempt + 1, "last_frame_seq": None}
+    if ticket.waited and step.throttled is None:
+        fields |= {"permit_waits": step.permit_waits + 1, "permit_wait_time": step.permit_wait_time + ticket.waited}
     draft.move(name, StepEvent.GRANT, StepState.RUNNING, started=step.started or draft.now, **fields)
     return claim
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from perdure_server.kernel import limits
 from perdure_server.kernel.child_state import Children, Closing, ParentClose
 from perdure_server.kernel.definition import Definition, StepDefinition
-from perdure_server.kernel.effects import AttemptEnded, DutyTaken, Effect, TimerSet
+from perdure_server.kernel.effects import AttemptEnded, DutyTaken, Effect, PermitsFreed, TimerSet
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.transitions import IllegalTransition, StepEvent, WorkflowEvent, check_step, check_workflow
 from perdure_server.kernel.values import Failure, LossCause
@@ -120,9 +120,14 @@ class Draft:
             fields["children"] = self.close_children(name)
         if target in _UNTIMED:
             fields |= {"step_deadline": None, "step_left": None}
+        if before.throttled is not None:
+            waited = before.permit_wait_time + self.now - before.throttled.since
+            fields |= {"throttled": None, "queue_left": None, "permit_wait_time": waited}
         step = replace(before, state=target, since=self.now, **fields)
         self._steps[name] = step
         self._touched = True
+        if before.claim is not None and before.claim.permits and step.claim is None:
+            self.effects.append(PermitsFreed(before.claim))
         if target in (StepState.WAITING, StepState.BACKOFF) and step.due is not None:
             self.effects.append(TimerSet(step.due))
         self._note(name, event.name, step, step.failure if "failure" in fields else None)

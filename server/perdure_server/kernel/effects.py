@@ -27,6 +27,12 @@ class ClaimLost(Struct, frozen=True):
     cause: LossCause
 
 
+class PermitsFreed(Struct, frozen=True):
+    """A claim that held permits is gone: give them back. Lost, the audit of the holders finds them."""
+
+    claim: Claim
+
+
 class AttemptEnded(Struct, frozen=True):
     """A claim is settled: export its span. `outcome`: completed, failed, waiting, released, cancelled, lost, timed_out, undelivered."""
 
@@ -64,4 +70,15 @@ class WorkflowEnded(Struct, frozen=True):
     """Export the end; wake those who wait for the result."""
 
 
-Effect = StepReady | CancelRequested | ClaimLost | AttemptEnded | TimerSet | DutyTaken | ChildrenOpened | WorkflowStarted | WorkflowEnded
+Effect = (
+    StepReady
+    | CancelRequested
+    | ClaimLost
+    | AttemptEnded
+    | PermitsFreed
+    | TimerSet
+    | DutyTaken
+    | ChildrenOpened
+    | WorkflowStarted
+    | WorkflowEnded
+)

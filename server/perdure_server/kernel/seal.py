@@ -30,6 +30,17 @@ def queue_id(definition: Definition, workflow: Workflow, name: str) -> str:
     return definition.queue_id(name, queue) if queue else definition.queue_ids[name]
 
 
+def _ready_id(definition: Definition, workflow: Workflow, name: str) -> str:
+    # A throttled step is out of its queue: whoever has room in the resource finds it there.
+    throttle = workflow.steps[name].throttled
+    return queue_id(definition, workflow, name) if throttle is None else line_id(workflow.key.namespace, throttle.resource, throttle.key)
+
+
+def line_id(namespace: str, resource: str, key: str) -> str:
+    """What throttled steps are found by in `ready`: P/<namespace>/<resource>, and the key of a keyed resource."""
+    return f"P/{namespace}/{resource}/{key}" if key else f"P/{namespace}/{resource}"
+
+
 def next_wake(workflow: Workflow) -> int | None:
     """The exact time at which somebody must look at this instance if nothing else happens before."""
     return _earlier(_own_due(workflow), _look(workflow.steps, workflow).due)
@@ -43,7 +54,7 @@ def seal(definition: Definition, old: Workflow | None, new: Workflow, now: int) 
     """
     found = _look(_NOTHING if old is None else old.steps, new)
     exact = _earlier(_own_due(new), found.due)
-    ready = tuple(sorted([queue_id(definition, new, name) for name in found.ready]))
+    ready = tuple(sorted({_ready_id(definition, new, name) for name in found.ready}))
     sessions = tuple(sorted(found.sessions))
     if old is None:
         inline = _size(new.input) + _inbox_size(new) + found.growth

@@ -110,6 +110,24 @@ def round_id(workflow_id: bytes, number: int) -> bytes:
     return hashlib.sha256(b"round" + workflow_id + number.to_bytes(8, "big")).digest()[:16]
 
 
+class HeldPermit(Struct, frozen=True, omit_defaults=True):
+    """Units of a resource that a claim holds, and in which document of it they are: of which key, in which stripe."""
+
+    resource: str
+    units: int
+    key: str = ""
+    stripe: int = 0
+    kept: bool = True  # False: starts of a rate only, so there is nothing to give back
+
+
+class Throttle(Struct, frozen=True, omit_defaults=True):
+    """A READY step lacks permits: of which resource, of which key of it, since when."""
+
+    resource: str
+    since: int
+    key: str = ""
+
+
 class Claim(Struct, frozen=True, omit_defaults=True):
     """The right to run one step once. `nonce` is the secret part of the claim token."""
 
@@ -121,6 +139,7 @@ class Claim(Struct, frozen=True, omit_defaults=True):
     connection_no: int = 0  # of the session's stream that was granted it; 0 = granted by a unary call
     acknowledged: bool = False
     worker_id: str = ""  # for people only
+    permits: tuple[HeldPermit, ...] = ()  # held as long as the claim lasts
 
 
 class Settled(Struct, frozen=True, omit_defaults=True):
@@ -184,6 +203,10 @@ class Step(Struct, frozen=True, omit_defaults=True):
     compensates: str = ""  # of a compensation: the step that it undoes now
     total_attempts: int = 0  # charged before the attempts began anew: by a replay, by a person, or with a page of children
     children: Children | None = None  # of a map or child step that has begun
+    throttled: Throttle | None = None  # READY, and known to lack permits
+    queue_left: int | None = None  # what a throttle left of its queue time
+    permit_waits: int = 0
+    permit_wait_time: int = 0
 
 
 class Paused(Struct, frozen=True, omit_defaults=True):

@@ -11,6 +11,7 @@ from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import Workflow, WorkflowState
 from perdure_server.ports.audit import AuditTrail
+from perdure_server.ports.resources import Resources
 
 
 class Read(Enum):
@@ -255,6 +256,7 @@ class Store(Protocol):
     payloads: Payloads
     sessions: Sessions
     definitions: Definitions
+    resources: Resources
     audit: AuditTrail
 
     async def open(self) -> None:

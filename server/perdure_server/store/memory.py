@@ -14,6 +14,7 @@ from msgspec import Struct
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.audit import AuditTrail
 from perdure_server.ports.errors import CorruptDocument, DocumentTooLarge
+from perdure_server.ports.resources import Resources
 from perdure_server.ports.store import (
     Definitions,
     Due,
@@ -30,6 +31,7 @@ from perdure_server.store import documents, limits
 from perdure_server.store.audit import MemoryAudit
 from perdure_server.store.driver import encoded
 from perdure_server.store.memory_records import Around, MemoryDefinitions, MemoryPayloads, MemorySessions
+from perdure_server.store.memory_resources import MemoryResources
 from perdure_server.store.outlines import left_out, outline
 from perdure_server.store.ready_rows import ready_row
 from perdure_server.store.rows import NOT_IN_ROWS, page, rows_of
@@ -75,6 +77,7 @@ class MemoryStore:
     payloads: Payloads
     sessions: Sessions
     definitions: Definitions
+    resources: Resources
     audit: AuditTrail
 
     def __init__(self, clock: Callable[[], int], faults: Faults = no_faults, document_bytes: int = limits.DOCUMENT_BYTES) -> None:
@@ -85,6 +88,7 @@ class MemoryStore:
         self.workflows = self.documents = MemoryWorkflows(self._around, payloads, document_bytes)
         self.sessions = MemorySessions(self._around)
         self.definitions = MemoryDefinitions(self._around)
+        self.resources = MemoryResources(self._around)
         self.audit = MemoryAudit(self._around)
 
     async def open(self) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 
 from perdure_server.ports.audit import AuditTrail
 from perdure_server.ports.errors import StoreError
+from perdure_server.ports.resources import Resources
 from perdure_server.ports.store import Definitions, Payloads, Sessions, Workflows
 from perdure_server.store.audit import MongoAudit
 from perdure_server.store.committer import Road
@@ -14,6 +15,7 @@ from perdure_server.store.definitions import MongoDefinitions
 from perdure_server.store.driver import Connection, Driver
 from perdure_server.store.payloads import MongoPayloads
 from perdure_server.store.probe import SECANTUS, Abilities, probe
+from perdure_server.store.resources import MongoResources
 from perdure_server.store.schema import ensure_indexes, migrate, release_quarantined
 from perdure_server.store.sessions import MongoSessions
 from perdure_server.store.workflows import MongoWorkflows
@@ -32,6 +34,7 @@ class MongoStore:
     payloads: Payloads
     sessions: Sessions
     definitions: Definitions
+    resources: Resources
     audit: AuditTrail
 
     def __init__(self, url: str, database: str, driver: Driver = "motor", road: Road | None = None) -> None:
@@ -54,6 +57,7 @@ class MongoStore:
         self.payloads = MongoPayloads(self.connection)
         self.sessions = MongoSessions(self.connection, abilities.linearizable)
         self.definitions = MongoDefinitions(self.connection, abilities.linearizable)
+        self.resources = MongoResources(self.connection, abilities.linearizable)
         self.audit = MongoAudit(self.connection, abilities.linearizable)
 
     async def close(self) -> None:

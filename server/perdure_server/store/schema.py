@@ -12,6 +12,7 @@ from perdure_server.store.audit import AUDIT, NEWEST_FIRST, OF_WORKFLOW, OLDEST
 from perdure_server.store.definitions import ACTIVE, DEFINITIONS
 from perdure_server.store.driver import MAJORITY, Connection
 from perdure_server.store.replies import confirmed, is_duplicate
+from perdure_server.store.resources import RESOURCES, STRIPES
 from perdure_server.store.sessions import SESSIONS
 from perdure_server.store.workflows import WORKFLOWS
 
@@ -34,6 +35,8 @@ INDEXES: Final[dict[str, tuple[tuple[Keys, bool], ...]]] = {
     SESSIONS: (({"alive": 1, "lease_until": 1}, False),),
     DEFINITIONS: (({"namespace": 1, "workflow_type": 1}, False),),
     ACTIVE: (({"namespace": 1, "workflow_type": 1}, False),),
+    RESOURCES: (({"namespace": 1, "name": 1}, False),),
+    STRIPES: (({"namespace": 1, "resource": 1, "key": 1}, False), ({"in_use": 1}, True), ({"waiting_count": 1}, True)),
     AUDIT: ((NEWEST_FIRST, False), (OF_WORKFLOW, True), (OLDEST, False)),
 }
 
