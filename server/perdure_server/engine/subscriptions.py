@@ -8,12 +8,15 @@ from perdure_server.kernel.definition import Definition, StepKind
 from perdure_server.kernel.rejection import Reason
 from perdure_server.ports.store import Subscription
 
+SCRIPTS_POOL = "scripts"
+
 
 class Subscriptions:
     """Matches contracts with registered definitions."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
+        self.scripted: set[tuple[str, str]] = set()  # (namespace, type) whose steps go to scripts alone; of a test server
 
     async def serve(self, namespace: str, pools: Sequence[Subscription]) -> list[tuple[PoolServed, frozenset[str]]]:
         """Per pool its status and its queue ids. An empty contract takes any version; no steps mean every activity of the type.
@@ -31,6 +34,8 @@ class Subscriptions:
             accepted = [version.fingerprint for version in versions if _matches(version, name, contract)]
             queues |= {f"{namespace}/{pool.queue}/{pool.workflow_type}/{fingerprint[:16]}/{name}" for fingerprint in accepted}
             steps.append(StepServed(name, contract, tuple(accepted), None if accepted else _problem(versions, name)))
+        if (namespace, pool.workflow_type) in self.scripted and pool.pool != SCRIPTS_POOL:
+            queues.clear()
         return PoolServed(pool.pool, tuple(steps)), frozenset(queues)
 
 
