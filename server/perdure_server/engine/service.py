@@ -9,6 +9,7 @@ from perdure_server.engine.addresses import address_of
 from perdure_server.engine.aftermath import Aftermath
 from perdure_server.engine.audit import Audit
 from perdure_server.engine.catalog import Catalog
+from perdure_server.engine.children import ChildWorkflows
 from perdure_server.engine.claimtable import ClaimTable, LocalClaim
 from perdure_server.engine.commands import (
     CancelCommand,
@@ -122,7 +123,9 @@ class Engine:
         self.definition = self.queries.definition
         self.versions = self.queries.versions
         self.polls = Polls(parts, self.desk, self.subscriptions, self._give_back)
+        self.children = ChildWorkflows(parts, self.mailboxes, self.catalog, self.duties, self.spill)
         self._aftermath = Aftermath(parts, self.dispatch, self.hub, self.sweep, self.claims)
+        self._aftermath.on_children = self.children.tend_soon
         self.mailboxes.on_grant_found = self._aftermath.deliver
         self.mailboxes.on_doubt = self._remote_change
         self.judge.on_dead = self.workers.session_over

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.values import PoolServed, StepServed
-from perdure_server.kernel.definition import Definition, StepKind
+from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import Reason
 from perdure_server.ports.store import Subscription
 
@@ -27,7 +27,7 @@ class Subscriptions:
 
     async def _serve(self, namespace: str, pool: Subscription) -> tuple[PoolServed, frozenset[str]]:
         versions = await self._catalog.versions(namespace, pool.workflow_type)
-        wanted = pool.step_contracts or {plan.name: "" for version in versions for plan in version.steps if plan.kind is StepKind.ACTIVITY}
+        wanted = pool.step_contracts or {plan.name: "" for version in versions for plan in version.steps if plan.by_worker}
         queues: set[str] = set()
         steps: list[StepServed] = []
         for name, contract in wanted.items():
@@ -41,7 +41,7 @@ class Subscriptions:
 
 def _matches(version: Definition, name: str, contract: str) -> bool:
     plan = version.by_name.get(name)
-    return plan is not None and plan.kind is StepKind.ACTIVITY and (not contract or plan.contract == contract)
+    return plan is not None and plan.by_worker and (not contract or plan.contract == contract)
 
 
 def _problem(versions: Sequence[Definition], name: str) -> Reason:
