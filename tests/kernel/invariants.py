@@ -23,10 +23,19 @@ LIVE = frozenset({S.READY, S.RUNNING, S.BACKOFF, S.WAITING, S.HELD})
 
 def check_change(definition: Definition, old: Workflow | None, new: Workflow) -> None:
     """Fail unless `new` is whole by itself, and a lawful successor of `old`."""
+    if new.tombstone is not None:
+        assert old is not None
+        _check_burial(old, new)
+        return
     check_instance(definition, new)
     if old is None:
-        assert (new.revision, new.round) == (1, 1)
-        assert new.fence == new.start_time
+        assert new.archived or (new.revision, new.round, new.fence) == (1, 1, new.start_time)
+        assert new.inert is new.archived
+        return
+    if old.inert and new.inert and new.revision > old.revision:
+        return  # a newer copy of the round that is to be archived
+    if old.run_id != new.run_id:
+        _check_next_round(old, new)
         return
     is_replay = new.replays == old.replays + 1
     assert new.revision == old.revision + 1
@@ -40,7 +49,7 @@ def check_change(definition: Definition, old: Workflow | None, new: Workflow) ->
     else:
         assert (new.replays, new.fence) == (old.replays, old.fence)
         changed = [field for field in Workflow.__struct_fields__ if getattr(new, field) is not getattr(old, field)]
-        bookkeeping = {"revision", "update_time", "duties", "inert", "wake_time"}
+        bookkeeping = {"revision", "update_time", "duties", "inert", "wake_time"} | ({"expire_time"} if old.inert else set())
         assert old.state not in ENDED or set(changed) <= bookkeeping, "a closed workflow changes by a replay or a duty only"
     reopens = is_replay or (old.state is W.PREPARING_REPLAY and new.state in {W.RUNNING, *ENDED})
     assert new.event_seq >= old.event_seq
@@ -48,6 +57,26 @@ def check_change(definition: Definition, old: Workflow | None, new: Workflow) ->
     assert not (old.steps.keys() - new.steps.keys())
     for name, before in old.steps.items():
         _check_step_change(name, before, new.steps[name], may_begin_anew=reopens or name in definition.hook_steps)
+
+
+def _check_next_round(old: Workflow, new: Workflow) -> None:
+    assert (new.key, new.round, new.revision, new.archived) == (old.key, old.round + 1, old.revision + 1, False)
+    assert new.fence > old.fence
+    assert new.start_time >= old.update_time
+    assert new.past_runs[-1] == old.run_id
+    assert new.duties[: len(old.duties)] == old.duties, "duties stay with the key"
+    assert not old.archived
+
+
+def _check_burial(old: Workflow, new: Workflow) -> None:
+    for field in ("key", "run_id", "round", "fence", "state", "end_time", "input_digest", "request_ids", "past_requests", "past_runs"):
+        assert getattr(new, field) == getattr(old, field), field
+    assert old.state in ENDED
+    assert new.revision == old.revision + 1
+    assert (new.steps, new.input, new.output, new.events, new.inbox, new.labels) == ({}, None, None, (), (), {})
+    assert new.expire_time is not None
+    assert new.wake_time == min((duty.due for duty in new.duties), default=None)
+    assert old.tombstone is not None or not old.duties, "nothing is left undone by a removal"
 
 
 def _check_step_change(name: str, before: Step, after: Step, *, may_begin_anew: bool) -> None:
@@ -189,7 +218,7 @@ def _check_ended(definition: Definition, workflow: Workflow) -> None:
     assert (workflow.wake_time, workflow.ready, workflow.sessions) == (None if workflow.inert else duties, (), ())
     assert (workflow.deadline, workflow.grace_deadline, workflow.paused) == (None, None, None)
     assert workflow.end_time is not None
-    assert workflow.expire_time == workflow.end_time + workflow.retention
+    assert workflow.expire_time == (None if workflow.inert else workflow.end_time + workflow.retention)
     assert all(state_of(workflow, name) in {S.BLOCKED, *STEP_ENDS} for name in definition.hook_steps)
     hooks = definition.hooks
     ends = {W.COMPLETED: hooks.on_success, W.FAILED: hooks.failure_finalizer, W.CANCELLED: hooks.cancel_finalizer}

@@ -2,6 +2,7 @@
 
 import hashlib
 from functools import partial
+from typing import NamedTuple
 
 import pytest
 from msgspec.structs import replace
@@ -9,9 +10,9 @@ from msgspec.structs import replace
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition, Hook, Hooks
 from perdure_server.kernel.duties import duty_done, duty_failed
-from perdure_server.kernel.effects import ClaimLost, StepReady
+from perdure_server.kernel.effects import ClaimLost, Effect, StepReady
 from perdure_server.kernel.rejection import Reason
-from perdure_server.kernel.rounds import Opened, activate, next_round, opens_round
+from perdure_server.kernel.rounds import activate, next_round, opens_round
 from perdure_server.kernel.start import OnClosed, OnOpen, meet
 from perdure_server.kernel.values import LossCause, RetryPolicy
 from perdure_server.kernel.workflow import DutyKind, StepState, Workflow, WorkflowState
@@ -27,14 +28,23 @@ def tidy_plan(**fields: object) -> Definition:
     return plan(*steps, hooks=Hooks(cancel_finalizer=Hook("tidy"), failure_finalizer=Hook("settle")), **fields)
 
 
-def again(run: Run, **fields: object) -> Opened:
+class Again(NamedTuple):
+    """The next round, all effects together, and the round before it."""
+
+    workflow: Workflow
+    effects: tuple[Effect, ...]
+    archived: Workflow
+
+
+def again(run: Run, **fields: object) -> Again:
     """The next round of a run, as the engine makes it."""
     command = start(on_open=OnOpen.SUPERSEDE, on_closed=OnClosed.NEW_ROUND, **fields)
     assert opens_round(run.workflow, command)
     opened = next_round((run.definition, run.definition), run.workflow, command, run.now)
     check_instance(run.definition, opened.workflow)
+    assert opened.archived is not None
     check_instance(run.definition, opened.archived)
-    return opened
+    return Again(opened.workflow, (*opened.lost, *opened.effects), opened.archived)
 
 
 def as_run(run: Run, workflow: Workflow) -> Run:
@@ -153,10 +163,11 @@ def test_an_ended_round_is_archived_as_it_was() -> None:
     archived = again(run).archived
     digest = hashlib.sha256(b"round" + KEY.workflow_id + (1).to_bytes(8, "big")).digest()[:16]
     assert archived.workflow_id == digest != run.workflow.workflow_id
-    kept = replace(archived, archived=False, inert=False, revision=run.workflow.revision)
+    kept = replace(archived, archived=False, inert=False, revision=run.workflow.revision, expire_time=run.workflow.expire_time)
     assert kept == run.workflow
     active = activated(run, archived)
     assert (active.is_(), active.workflow.inert, active.workflow.steps) == (W.COMPLETED, False, run.workflow.steps)
+    assert (archived.expire_time, active.workflow.expire_time) == (None, run.workflow.expire_time), "retention begins when it is active"
     refused(Reason.ROUND_ARCHIVED, lambda: active.replay("a"))
 
 

@@ -59,6 +59,12 @@ class Aftermath:
                 self._perform(workflow, definition, effect)
         self._hub.changed(workflow)
 
+    def announce(self, workflow: Workflow, definition: Definition, effects: Sequence[Effect]) -> None:
+        """The same for an instance that was stored as a whole, by no turn."""
+        for effect in effects:
+            self._perform(workflow, definition, effect)
+        self._hub.changed(workflow)
+
     def deliver(self, workflow: Workflow, definition: Definition, made: Grant) -> None:
         """Send a claim that the instance has to the pool whose slot it took."""
         claim = build_claim(definition, workflow, made.step, made.slot.pool, self._clock.now())

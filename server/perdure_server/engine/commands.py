@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from perdure_server.engine.desk import Pool, Slot
+from perdure_server.engine.pending import OfTombstones
 from perdure_server.engine.turn import Grant, Turn
 from perdure_server.engine.values import Ref
 from perdure_server.kernel.cancel import cancel
@@ -14,7 +15,7 @@ from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.draft import Draft, require_claim
 from perdure_server.kernel.outcomes import Failed, Outcome, Report, remember_next, report
 from perdure_server.kernel.rejection import Reason, Rejection
-from perdure_server.kernel.rounds import opens_round
+from perdure_server.kernel.rounds import activate, archived_id, opens_round
 from perdure_server.kernel.signals import receive
 from perdure_server.kernel.start import Start, blank, meet, populate
 from perdure_server.kernel.timing import fire_due
@@ -43,8 +44,23 @@ class _Plain:
         return False
 
 
-class StartCommand(_Plain):
-    """Start, or meet what is there. Answers whether this very command created the workflow."""
+class RoundNeeded(Rejection):
+    """Inside the engine only: this start is not met by what is there, it opens a round (engine.rounds)."""
+
+    def __init__(self) -> None:
+        super().__init__(Reason.WORKFLOW_ALREADY_EXISTS, "This start opens another round of its key.")
+
+
+class OtherRun(Rejection):
+    """The run that was asked for is not the current one; `archived_id` is the `_id` that it is archived under, if it is remembered."""
+
+    def __init__(self, workflow: Workflow, run_id: str, refusal: Rejection) -> None:
+        super().__init__(refusal.reason, refusal.message, **refusal.facts)
+        self.archived_id = archived_id(workflow, run_id)
+
+
+class StartCommand(_Plain, OfTombstones):
+    """Start, or meet what is there. Answers whether this very command created the workflow. Raises RoundNeeded."""
 
     def __init__(self, command: Start, definition: Definition, now: int) -> None:
         self._command = command
@@ -57,9 +73,9 @@ class StartCommand(_Plain):
     def apply(self, turn: Turn) -> bool:
         """True = created."""
         workflow = turn.draft.workflow
-        if workflow.run_id != self._command.run_id or workflow.events:
+        if workflow.run_id != self._command.run_id or workflow.events or workflow.tombstone is not None:
             if opens_round(workflow, self._command):
-                raise Rejection(Reason.NOT_SUPPORTED_YET, "This server cannot begin another round of a key yet.", feature="rounds")
+                raise RoundNeeded
             return meet(workflow, self._command)
         populate(turn.draft, self._command)
         turn.grant_ready(None, returned=False)
@@ -130,6 +146,15 @@ class GrantCommand(_Plain):
         turn.grants.append(Grant(self._step, self._slot))
         if draft.workflow.eager_row:
             draft.set(eager_row=0)
+
+
+class ActivateCommand(_Plain):
+    """The round after this archived one is stored."""
+
+    def apply(self, turn: Turn) -> None:
+        """Let it go on, once."""
+        activate(turn.draft)
+        turn.grant_ready(None, returned=False)
 
 
 class SignalCommand(_Plain):
@@ -246,7 +271,8 @@ def _require_target(workflow: Workflow, target: Ref | Address) -> None:
     if isinstance(target, Ref):
         require_ref(workflow, target)
     elif workflow.run_id != target.run_id:
-        raise Rejection(Reason.FENCED, "The wake token belongs to another round.", fence=str(workflow.fence))
+        refusal = Rejection(Reason.FENCED, "The wake token belongs to another round.", fence=str(workflow.fence))
+        raise OtherRun(workflow, target.run_id, refusal)
     else:
         verify_wake_token(target, workflow.wake_secret)
 
@@ -256,6 +282,8 @@ def require_ref(workflow: Workflow, ref: Ref | None) -> None:
     if ref is None:
         return
     if ref.round is not None and ref.round != workflow.round:
+        if 0 < ref.round < workflow.round and not workflow.archived:
+            raise Rejection(Reason.ROUND_ARCHIVED, "Only the current round of a key can be changed.", current_round=str(workflow.round))
         raise Rejection(Reason.WORKFLOW_NOT_FOUND, "There is no such round of this key.", round=str(ref.round))
     if ref.expected_fence is not None and ref.expected_fence != workflow.fence:
         raise Rejection(Reason.FENCED, "The workflow has another fence than expected: read again.", fence=str(workflow.fence))
@@ -264,4 +292,5 @@ def require_ref(workflow: Workflow, ref: Ref | None) -> None:
 def require_run(draft: Draft, run_id: str) -> None:
     """Raise CLAIM_LOST unless the token's run is the current one."""
     if draft.workflow.run_id != run_id:
-        raise Rejection(Reason.CLAIM_LOST, "This claim is of an earlier round: drop the work, do not retry.", cause="SUPERSEDED")
+        refusal = Rejection(Reason.CLAIM_LOST, "This claim is of an earlier round: drop the work, do not retry.", cause="SUPERSEDED")
+        raise OtherRun(draft.workflow, run_id, refusal)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.pending import OfTombstones
 from perdure_server.engine.turn import Turn
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
@@ -27,7 +28,7 @@ Whatever it raises means: again later.
 _WITHIN = 30 * limits.SECOND
 
 
-class DutyCommand:
+class DutyCommand(OfTombstones):
     """What became of a duty. `failed`: try again later."""
 
     def __init__(self, duty: Duty, failed: bool) -> None:

@@ -15,12 +15,13 @@ from typing import Any, TypeVar
 
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.parts import Parts
-from perdure_server.engine.pending import Command, Pending, fail, stopped, undo
+from perdure_server.engine.pending import Command, OfTombstones, Pending, fail, stopped, undo
 from perdure_server.engine.turn import Grant, Turn
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.seal import seal
+from perdure_server.kernel.tombstones import NOTHING
 from perdure_server.kernel.workflow import Workflow, WorkflowState
 from perdure_server.ports.errors import DocumentTooLarge, StoreUnavailable
 from perdure_server.ports.store import Read
@@ -70,6 +71,7 @@ class Mailboxes:
         self._cache_size = parts.settings.cache_size
         self._boxes: OrderedDict[bytes, _Box] = OrderedDict()
         self.on_grant_found: Callable[[Workflow, Definition, Grant], None] = lambda _workflow, _definition, _grant: None
+        self.on_read: Callable[[Workflow], None] = lambda _: None  # perhaps the first that this server sees of others' changes
         self.on_doubt: Callable[[bytes], None] = lambda _: None  # effects of a write may be lost
         self.conflicts = 0
 
@@ -165,7 +167,7 @@ class Mailboxes:
             base, batch = await self._find_out(workflow_id, box, box.doubt, batch)
             exact = True
         elif base is None and batch[0].command.begin() is None:
-            base = await self._workflows.load(workflow_id)
+            base = await self._load(workflow_id)
         while batch:
             definition = self._definition_at_hand(base, batch)
             if definition is None and base is not None:
@@ -188,8 +190,14 @@ class Mailboxes:
                     pending.resolve(base)
                 return
             if idle:
-                base = box.workflow = await self._workflows.load(workflow_id, Read.LINEARIZABLE)
+                base = box.workflow = await self._load(workflow_id, Read.LINEARIZABLE)
             exact, batch = True, idle
+
+    async def _load(self, workflow_id: bytes, read: Read = Read.LOCAL) -> Workflow | None:
+        found = await self._workflows.load(workflow_id, read, tombstones=True)
+        if found is not None:
+            self.on_read(found)
+        return found
 
     async def _store(
         self, box: _Box, base: Workflow | None, definition: Definition, new: Workflow, writers: list[Pending[Any]]
@@ -225,7 +233,7 @@ class Mailboxes:
         self, workflow_id: bytes, box: _Box, doubt: _Doubt, batch: list[Pending[Any]]
     ) -> tuple[Workflow | None, list[Pending[Any]]]:
         """After an unknown result: is the write there? Returns the instance and what is still to be applied."""
-        found = await self._workflows.load(workflow_id, Read.LINEARIZABLE)
+        found = await self._load(workflow_id, Read.LINEARIZABLE)
         box.workflow, box.doubt = found, None
         if found == doubt.sealed and found is not None:
             self._is_stored(box, found, doubt.definition, doubt.writers)
@@ -250,7 +258,7 @@ class Mailboxes:
         box.workflow = None
         if self._clock.unshifted() >= box.give_up:
             raise StoreUnavailable("every race for this workflow was lost for too long")
-        return await self._workflows.load(workflow_id)
+        return await self._load(workflow_id)
 
     async def _reduce(self, workflow_id: bytes, box: _Box, batch: list[Pending[Any]], error: DocumentTooLarge) -> None:
         """The document is too large: each command alone, so that only the one that does it pays; that one brings less, or is refused."""
@@ -267,6 +275,8 @@ class Mailboxes:
 
     def _definition_at_hand(self, base: Workflow | None, batch: list[Pending[Any]]) -> Definition | None:
         if base is not None:
+            if base.tombstone is not None:
+                return NOTHING
             return self._catalog.at_hand(base.key.namespace, base.key.workflow_type, base.fingerprint)
         begun = next((found for pending in batch if (found := pending.command.begin()) is not None), None)
         return begun[0] if begun is not None else None
@@ -281,7 +291,7 @@ class Mailboxes:
             pending.answer = pending.error = pending.turn = None
             begun = pending.command.begin() if current is None else None
             start = current if current is not None else begun[1] if begun is not None else None
-            if start is None or definition is None:
+            if start is None or definition is None or (start.tombstone is not None and not isinstance(pending.command, OfTombstones)):
                 pending.error = Rejection(Reason.WORKFLOW_NOT_FOUND, "There is no workflow with this key.")
                 changed = None
             else:

@@ -27,6 +27,10 @@ class Command(Protocol[A_co]):
         """The document would be too large with this command: reduce what it brings. False = it cannot."""
 
 
+class OfTombstones:
+    """A mark: this command is applied to what is left of a removed key, too. For the others there is no workflow."""
+
+
 class Pending(Generic[A]):
     """A command in a mailbox."""
 

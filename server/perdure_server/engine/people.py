@@ -21,6 +21,8 @@ from perdure_server.kernel.reopening import reopened
 from perdure_server.kernel.resolving import Resolution, resolve
 from perdure_server.kernel.workflow import Paused, Workflow
 
+_ALSO_ARCHIVED = "resolve"  # or the finalizer of an archived round could not be passed
+
 
 class Done(Struct, frozen=True):
     """The answer to a verb. `reopened`: what a replay does again; empty for a repeat of one."""
@@ -44,6 +46,7 @@ class VerbCommand:
 
     def __init__(self, ref: Ref, verb: str, conditions: Conditions, act: Callable[[Draft], bool]) -> None:
         self._ref = ref
+        self.verb = verb
         self._repeat_of = (verb, conditions.request_id)
         self._etag = conditions.etag
         self._act = act
@@ -137,21 +140,26 @@ class People:
         command = VerbCommand(ref, verb, conditions, act)
         if conditions.validate_only:
             return await self._try(ref, command)
-        (duplicate, definition), workflow = await self._mailboxes.submit(ref.key.workflow_id, command)
+        workflow_id = await self._place(ref) if verb == _ALSO_ARCHIVED else ref.key.workflow_id
+        (duplicate, definition), workflow = await self._mailboxes.submit(workflow_id, command)
         return Done(workflow, duplicate, definition)
 
+    async def _place(self, ref: Ref) -> bytes:
+        """The `_id` of the document that is meant; an archived one if its round is named."""
+        return ref.key.workflow_id if ref.round is None else (await self._queries.load(ref.key.workflow_id, ref)).workflow_id
+
     async def _try(self, ref: Ref, command: VerbCommand) -> Done:
-        view = await self._queries.view(await self._queries.load(ref.key.workflow_id, None))
+        view = await self._queries.view(await self._queries.load(ref.key.workflow_id, ref if command.verb == _ALSO_ARCHIVED else None))
         draft = Draft(view.definition, view.workflow, self._clock.now())
         done = command.decide(draft, is_first=True)
         return Done(draft.finish(), not done, view.definition)
 
     async def _spilled(self, ref: Ref, resolution: Completed | Failed) -> Completed | Failed:
-        workflow_id = ref.key.workflow_id
+        workflow_id = await self._place(ref)
         payload = resolution.output if isinstance(resolution, Completed) else resolution.failure.details
         if not self._spill.needed(workflow_id, [payload]):
             return resolution
-        owner = await self._queries.load(workflow_id, None)
+        owner = await self._queries.load(ref.key.workflow_id, ref)
         spilled = await self._spill.outcome(workflow_id, owner.run_id, resolution)
         assert isinstance(spilled, Completed | Failed), "an outcome keeps its kind"
         return spilled

@@ -15,7 +15,7 @@ from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.values import Payload
-from perdure_server.kernel.workflow import Step, Workflow
+from perdure_server.kernel.workflow import Step, Workflow, round_id
 from perdure_server.ports.store import Read, Store
 
 
@@ -28,12 +28,21 @@ class Queries:
         self._hub = hub
 
     async def load(self, workflow_id: bytes, ref: Ref | None) -> Workflow:
-        """The stored instance, linearizable. Rejection WORKFLOW_NOT_FOUND, FENCED."""
+        """The stored instance, linearizable; an archived one if `ref` names its round. Rejection WORKFLOW_NOT_FOUND, FENCED."""
         workflow = await self._store.workflows.load(workflow_id, Read.LINEARIZABLE)
+        if ref is not None and ref.round is not None and (workflow is None or ref.round < workflow.round):
+            workflow = await self._load_archived(ref, workflow)
         if workflow is None:
             raise Rejection(Reason.WORKFLOW_NOT_FOUND, "There is no workflow with this key.")
         require_ref(workflow, ref)
         return workflow
+
+    async def _load_archived(self, ref: Ref, current: Workflow | None) -> Workflow | None:
+        assert ref.round is not None, "asked for by its number"
+        found = await self._store.workflows.load(round_id(ref.key.workflow_id, ref.round), Read.LINEARIZABLE)
+        if found is not None and found.inert and current is None:
+            return None  # the copy of a round that was not followed by another
+        return found
 
     async def get(self, ref: Ref, with_payloads: bool) -> View:
         """The instance; with payloads up to limits.READ_INLINE in all, the rest as refs."""
@@ -43,7 +52,8 @@ class Queries:
 
     async def wait_for_result(self, ref: Ref, within: int) -> View:
         """The instance once it has ended, or as it is after `within` ms."""
-        interest = self._hub.join(ref.key.workflow_id, end_only=True)
+        workflow_id = (await self.load(ref.key.workflow_id, ref)).workflow_id if ref.round is not None else ref.key.workflow_id
+        interest = self._hub.join(workflow_id, end_only=True)
         try:
             workflow = await self.load(ref.key.workflow_id, ref)
             self._hub.saw(workflow)
@@ -53,13 +63,13 @@ class Queries:
         except TimeoutError:
             workflow = await self.load(ref.key.workflow_id, ref)
         finally:
-            self._hub.leave(ref.key.workflow_id, interest)
+            self._hub.leave(workflow_id, interest)
         return await self.resolve(await self.view(workflow))
 
     async def _newer(self, workflow: Workflow, ref: Ref, interest: Interest) -> Workflow:
         await interest.news.wait()
         changed, here = interest.take()
-        if here is not None:  # stored by this server, so known to last
+        if here is not None and ref.round in (None, here.round):  # stored by this server, so known to last
             require_ref(here, ref)
             return here
         return await self.load(ref.key.workflow_id, ref) if changed else workflow

@@ -9,7 +9,8 @@ from perdure_server.engine.claimtable import LocalClaim
 from perdure_server.engine.commands import ReportCommand, Settlement, outcome_digest
 from perdure_server.engine.desk import Pool
 from perdure_server.engine.grants import build_claim, has_refs, resolve_claim
-from perdure_server.engine.spill import payloads_of
+from perdure_server.engine.rounds import submit_to_run
+from perdure_server.engine.spill import payload_of
 from perdure_server.engine.streams import WorkerStream
 from perdure_server.engine.values import GrantedClaim, ResultIn, SettledOut
 from perdure_server.kernel import limits
@@ -85,10 +86,11 @@ class Results:
             await self._let_frames_pass(address.nonce)
         digest = outcome_digest(result.outcome)
         outcome = result.outcome
-        if self._spill.needed(address.workflow_id, payloads_of(outcome)):
+        if self._spill.needed(address.workflow_id, [payload_of(outcome)]):
             outcome = await self._spill.outcome(address.workflow_id, address.run_id, outcome)
         report = Report(address.step, address.nonce, outcome, digest, self._dice(), result.last_frame_seq)
-        settlement, workflow = await self._mailboxes.submit(address.workflow_id, ReportCommand(address.run_id, report, prefer))
+        command = ReportCommand(address.run_id, report, prefer)
+        settlement, workflow = await submit_to_run(self._mailboxes, address.workflow_id, command)
         following = await self._next_claims(settlement, workflow, prefer, stream) if settlement.next_claims else ()
         return SettledOut(result.result_id, settlement.duplicate, following)
 

@@ -7,11 +7,12 @@ from msgspec.structs import replace
 
 from perdure_server.engine.addresses import address_of
 from perdure_server.engine.aftermath import Aftermath
+from perdure_server.engine.audit import Audit
 from perdure_server.engine.catalog import Catalog
-from perdure_server.engine.children import ChildWorkflows
 from perdure_server.engine.claimtable import ClaimTable, LocalClaim
 from perdure_server.engine.commands import (
     CancelCommand,
+    RoundNeeded,
     SignalCommand,
     StartCommand,
 )
@@ -22,14 +23,15 @@ from perdure_server.engine.explain import Explainer
 from perdure_server.engine.frames import ClaimTurns
 from perdure_server.engine.hub import DEFINITIONS, LISTEN_LOOP, Hub
 from perdure_server.engine.judge import Judge
+from perdure_server.engine.listing import Listing
 from perdure_server.engine.mailbox import Mailboxes
-from perdure_server.engine.operations import Operations
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.people import People
 from perdure_server.engine.polls import Polls
 from perdure_server.engine.queries import Queries
 from perdure_server.engine.ready_sweep import ReadySweep
 from perdure_server.engine.results import Results
+from perdure_server.engine.rounds import Rounds, submit_to_run
 from perdure_server.engine.settings import EngineSettings
 from perdure_server.engine.spill import Spill
 from perdure_server.engine.streams import WorkerStream
@@ -113,20 +115,20 @@ class Engine:
         self.conclude = self.results.conclude
         self.queries = Queries(store, self.catalog, self.hub)
         self.people = People(parts, self.mailboxes, self.queries, spill=self.spill, hub=self.hub)
-        self.operations = Operations(parts, self.catalog, self)
-        self.audit, self.listing = self.operations.audit, self.operations.listing
+        self.audit = Audit(parts)
         self.explain = Explainer(parts, self.queries).explain
         self.get = self.queries.get
         self.wait_for_result = self.queries.wait_for_result
+        self.listing = Listing(parts, self.catalog)
         self.fetch_payload = self.queries.fetch_payload
         self.definition = self.queries.definition
         self.versions = self.queries.versions
         self.polls = Polls(parts, self.desk, self.subscriptions, self._give_back)
-        self.children = ChildWorkflows(parts, self.mailboxes, self.catalog, self.duties, self.spill)
         self._aftermath = Aftermath(parts, self.dispatch, self.hub, self.sweep, self.claims)
-        self._aftermath.on_children = self.children.tend_soon
+        self.rounds = Rounds(parts, self.mailboxes, self.catalog, self.duties, self._aftermath.announce)
         self.mailboxes.on_grant_found = self._aftermath.deliver
         self.mailboxes.on_doubt = self._remote_change
+        self.mailboxes.on_read = self.workers.noticed
         self.judge.on_dead = self.workers.session_over
         self.hub.claimed = self.claims.workflows
         self.hub.known = self.mailboxes.known
@@ -148,7 +150,7 @@ class Engine:
             "view": self.dispatch.view_step,
             "ready": self._ready_step,
             "refresh": self.workers.refresh_step,
-            **self.operations.loops(),
+            "audit retention": self.audit.retention_step,
             LISTEN_LOOP: self.hub.listen_step,
             "poll": self.hub.poll_step,
         }
@@ -160,12 +162,10 @@ class Engine:
         """No more grants; every worker is asked to leave within `grace` ms."""
         self.draining = True
         self.desk.closed = True
-        self.operations.leave()
         self.workers.go_away(grace)
 
     async def close(self) -> None:
         """Let what is under way finish, results and mailboxes too, then end all loops."""
-        self.operations.leave()
         await self.supervisor.finish(_FINISH_WITHIN)
         await self.supervisor.close()
 
@@ -193,7 +193,12 @@ class Engine:
                 replace(signal, payload=await self.spill.spill(workflow_id, command.run_id, signal.payload)) for signal in command.signals
             ]
             command = replace(command, signals=tuple(signals))
-        created, workflow = await self.mailboxes.submit(workflow_id, StartCommand(command, definition, self.clock.now()))
+        try:
+            created, workflow = await self.mailboxes.submit(workflow_id, StartCommand(command, definition, self.clock.now()))
+        except RoundNeeded:
+            return await self.rounds.open(command, definition)
+        if workflow.run_id != command.run_id:
+            workflow = await self.rounds.answer(command, workflow)
         return Started(workflow, created)
 
     async def signal(self, target: Ref | str, signal: Signal) -> Signalled:
@@ -205,8 +210,9 @@ class Engine:
         signal = replace(signal, time=self.clock.now())
         if self.spill.needed(workflow_id, [signal.payload]):
             owner = await self.queries.load(workflow_id, ref)
-            signal = replace(signal, payload=await self.spill.spill(workflow_id, owner.run_id, signal.payload))
-        answer, workflow = await self.mailboxes.submit(workflow_id, SignalCommand(signal, address))
+            run_id = address.run_id if isinstance(address, Address) and address.run_id in owner.past_runs else owner.run_id
+            signal = replace(signal, payload=await self.spill.spill(workflow_id, run_id, signal.payload))
+        answer, workflow = await submit_to_run(self.mailboxes, workflow_id, SignalCommand(signal, address))
         return Signalled(workflow, duplicate=answer[0], consumed=answer[1])
 
     async def cancel(self, ref: Ref, reason: str, request_id: str) -> CancelAccepted:

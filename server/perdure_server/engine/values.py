@@ -38,6 +38,7 @@ class Started(Struct, frozen=True):
 
     workflow: Workflow
     created: bool
+    superseded: Workflow | None = None  # the round that it took the key from
 
 
 class Signalled(Struct, frozen=True):
@@ -110,7 +111,6 @@ class GrantedClaim(Struct, frozen=True):
     last_failure: Failure | None
     failed_inputs: Mapping[str, Failure] = {}
     hook: HookFacts | None = None
-    cursor: Payload | None = None
 
 
 class ResultIn(Struct, frozen=True, omit_defaults=True):

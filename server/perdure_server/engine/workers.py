@@ -12,6 +12,7 @@ from perdure_server.engine.claimtable import LocalClaim
 from perdure_server.engine.clock import happened
 from perdure_server.engine.commands import CheckpointCommand, InspectCommand
 from perdure_server.engine.grants import build_claim
+from perdure_server.engine.rounds import submit_to_run
 from perdure_server.engine.streams import WorkerStream
 from perdure_server.engine.values import CancelOut, HeartbeatIn, HeartbeatOut, HeldIn, Hello, Welcome
 from perdure_server.kernel import limits
@@ -110,6 +111,12 @@ class Workers:
         for claim in self._engine.claims.of_workflow(workflow_id):
             _reconcile(workflow, claim, grace)
 
+    def noticed(self, workflow: Workflow) -> None:
+        """A mailbox has read this state. If claims here are not as it says, their workers are to be told; no hint may come any more."""
+        workflow_id = workflow.workflow_id
+        if any(not claim.settling and _differs(workflow, claim) for claim in self._engine.claims.of_workflow(workflow_id)):
+            self._engine.supervisor.run(self.reconcile(workflow_id), "reconcile")
+
     def refresh_soon(self) -> None:
         """Definitions changed."""
         self._refresh.set()
@@ -119,15 +126,11 @@ class Workers:
         await happened(self._refresh, _REFRESH)
         self._refresh.clear()
         try:
-            await self.refresh()
+            for stream in list(self._streams):
+                await stream.refresh()
         except BaseException:
             self._refresh.set()
             raise
-
-    async def refresh(self) -> None:
-        """Look again, now. Raises StoreUnavailable."""
-        for stream in list(self._streams):
-            await stream.refresh()
 
     def go_away(self, grace: int) -> None:
         """Ask every worker to leave."""
@@ -216,7 +219,7 @@ class Workers:
 
     async def _look(self, address: Address) -> tuple[bool, Workflow]:
         command = InspectCommand(address.run_id, address.step, address.nonce)
-        return await self._engine.mailboxes.submit(address.workflow_id, command)
+        return await submit_to_run(self._engine.mailboxes, address.workflow_id, command)
 
     async def _heartbeat(self, heartbeat: HeartbeatIn, address: Address) -> HeartbeatOut:
         engine = self._engine
@@ -229,7 +232,7 @@ class Workers:
         if heartbeat.has_checkpoint:
             value = await engine.spill.spill(address.workflow_id, address.run_id, heartbeat.checkpoint)
             command = CheckpointCommand(address.run_id, address.step, address.nonce, heartbeat.checkpoint_no, value)
-            cancel, workflow = await engine.mailboxes.submit(address.workflow_id, command)
+            cancel, workflow = await submit_to_run(engine.mailboxes, address.workflow_id, command)
         elif local is not None:
             cancel = local.cancelled  # frames and signs of life decide nothing: no read for them
         else:
@@ -286,11 +289,21 @@ def _expired(tokens: Sequence[str]) -> tuple[tuple[str, LossCause], ...]:
     return tuple((token, LossCause.EXPIRED) for token in tokens)
 
 
+def _differs(workflow: Workflow, claim: LocalClaim) -> bool:
+    step = workflow.steps.get(claim.step) if workflow.run_id == claim.run_id else None
+    if step is None or step.claim is None or step.claim.nonce != claim.nonce:
+        return True
+    return step.state is StepState.CANCELLING and not claim.cancelled
+
+
 def _reconcile(workflow: Workflow | None, claim: LocalClaim, grace: int) -> None:
     step = workflow.steps.get(claim.step) if workflow is not None and workflow.run_id == claim.run_id else None
     if workflow is None or step is None or step.claim is None or step.claim.nonce != claim.nonce:
         if not claim.settling:
-            cause = loss_cause(workflow, step, claim.nonce) if workflow is not None and step is not None else LossCause.UNKNOWN
+            other = workflow is not None and workflow.run_id != claim.run_id
+            cause = LossCause.SUPERSEDED if other else LossCause.UNKNOWN
+            if workflow is not None and step is not None:
+                cause = loss_cause(workflow, step, claim.nonce)
             claim.stream.lose(claim, cause)
     elif step.state is StepState.CANCELLING and not claim.cancelled:
         claim.cancelled = True

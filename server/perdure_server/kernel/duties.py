@@ -8,9 +8,9 @@ from perdure_server.kernel.effects import DutyTaken
 from perdure_server.kernel.workflow import Duty, DutyKind
 
 
-def take_duty(draft: Draft, kind: DutyKind, subject: str = "") -> bool:
-    """Take a duty on, with this change. False = the document has it already."""
-    duty = Duty(kind, draft.workflow.round, draft.now + limits.DUTY_RETRY_FIRST, subject=subject)
+def take_duty(draft: Draft, kind: DutyKind, subject: str = "", number: int | None = None) -> bool:
+    """Take a duty on, with this change, for the round `number` (None = this one). False = the document has it already."""
+    duty = Duty(kind, draft.workflow.round if number is None else number, draft.now + limits.DUTY_RETRY_FIRST, subject=subject)
     known = draft.get("duties", draft.workflow.duties)
     if any(other.name == duty.name for other in known):
         return False

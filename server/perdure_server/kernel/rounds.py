@@ -16,29 +16,39 @@ from perdure_server.kernel.effects import DutyTaken, Effect, StepReady
 from perdure_server.kernel.people import fence, taken_claim
 from perdure_server.kernel.progress import settle_down
 from perdure_server.kernel.seal import seal
-from perdure_server.kernel.start import OnClosed, OnOpen, Start, blank, known_digest, populate
+from perdure_server.kernel.start import OnClosed, OnOpen, Start, blank, known_digest, populate, require_fence
 from perdure_server.kernel.transitions import StepEvent, WorkflowEvent
 from perdure_server.kernel.values import LossCause
-from perdure_server.kernel.workflow import CLAIMED, Duty, DutyKind, PastRequest, StepState, Workflow, WorkflowState
+from perdure_server.kernel.workflow import CLAIMED, Duty, DutyKind, PastRequest, StepState, Workflow, WorkflowState, round_id
 
 _STOPPING = (WorkflowState.CANCELLING, WorkflowState.FAILING)
 _SETTLING = (HookKind.CANCEL_FINALIZER, HookKind.FAILURE_FINALIZER, HookKind.COMPENSATION)
 
 
 class Opened(NamedTuple):
-    """The instance of the new round, and what follows when it is stored. `archived` is to be stored before it."""
+    """The new round, and what follows when it is stored.
+
+    `archived` is to be stored before it; None: of the round before only a tombstone is left. `lost` are effects of the round before.
+    """
 
     workflow: Workflow
     effects: tuple[Effect, ...]
-    archived: Workflow
+    archived: Workflow | None = None
+    lost: tuple[Effect, ...] = ()
 
 
 def opens_round(existing: Workflow, command: Start) -> bool:
-    """Whether this start begins another round of the key; if not, kernel.start.meet answers it. A remembered request never does."""
-    if existing.run_id == command.run_id or known_digest(existing, command.request_id) is not None:
+    """Whether this start begins another round of the key; if not, kernel.start.meet answers it. A remembered request never does.
+
+    Raises Rejection FENCED.
+    """
+    if command.run_id in (existing.run_id, *existing.past_runs) or known_digest(existing, command.request_id) is not None:
         return False
+    require_fence(existing, command)
     if not existing.is_ended:
         return command.on_open is OnOpen.SUPERSEDE
+    if existing.tombstone is not None and existing.tombstone.deleted:
+        return True
     if command.on_closed is OnClosed.NEW_ROUND_IF_FAILED:
         return existing.state is not WorkflowState.COMPLETED
     return command.on_closed is OnClosed.NEW_ROUND
@@ -50,17 +60,36 @@ def next_round(definitions: tuple[Definition, Definition], existing: Workflow, c
     now = max(now, existing.update_time)
     archived, lost = _archive(of_old, existing, now)
     duty = Duty(DutyKind.ACTIVATE_ROUND, existing.round, now + limits.DUTY_RETRY_FIRST)
+    workflow, effects = _begin(of_new, existing, command, now, duty)
+    return Opened(workflow, (*effects, DutyTaken(duty)), archived, lost)
+
+
+def round_after_tombstone(definition: Definition, tombstone: Workflow, command: Start, now: int) -> Opened:
+    """The key begins again: its rounds and fences go on, its requests are remembered."""
+    return Opened(*_begin(definition, tombstone, command, max(now, tombstone.update_time)))
+
+
+def archived_id(current: Workflow, run_id: str) -> bytes | None:
+    """The `_id` of the archived round with this run; None = too many rounds ago, or never."""
+    if run_id not in current.past_runs:
+        return None
+    behind = len(current.past_runs) - current.past_runs.index(run_id)
+    return round_id(current.key.workflow_id, current.round - behind)
+
+
+def _begin(definition: Definition, existing: Workflow, command: Start, now: int, *duties: Duty) -> tuple[Workflow, tuple[Effect, ...]]:
     first = replace(
-        blank(of_new, command, now),
+        blank(definition, command, now),
         round=existing.round + 1,
         fence=max(existing.fence + 1, now),
-        duties=(*existing.duties, duty),
+        duties=(*existing.duties, *duties),
+        past_runs=(*existing.past_runs, existing.run_id)[-limits.PAST_RUNS :],
+        actions=existing.actions,
         **_carried(existing, command),
     )
-    draft = Draft(of_new, first, now)
+    draft = Draft(definition, first, now)
     populate(draft, command)
-    sealed = replace(seal(of_new, None, draft.finish(), now), revision=existing.revision + 1)
-    return Opened(sealed, (*lost, *draft.effects, DutyTaken(duty)), archived)
+    return replace(seal(definition, None, draft.finish(), now), revision=existing.revision + 1), tuple(draft.effects)
 
 
 def activate(draft: Draft) -> bool:
@@ -68,6 +97,8 @@ def activate(draft: Draft) -> bool:
     if not draft.workflow.inert:
         return False
     draft.set(inert=False)
+    if draft.workflow.end_time is not None:
+        draft.set(expire_time=min(draft.workflow.end_time + draft.workflow.retention, limits.TIME))
     ready = [name for name, step in draft.active() if step.state is StepState.READY]
     draft.effects += [StepReady(name) for name in ready]
     settle_down(draft)
@@ -87,8 +118,8 @@ def _archive(definition: Definition, existing: Workflow, now: int) -> tuple[Work
     draft = Draft(definition, existing, now)
     if not existing.is_ended:
         _supersede(draft)
-    # Duties stay with the key: the new round has them.
-    changed = replace(draft.finish(), archived=True, inert=True, duties=(), wake_time=None)
+    # Duties stay with the key: the new round has them. Until it is active, nobody looks at it, and its run's payloads may be the key's.
+    changed = replace(draft.finish(), archived=True, inert=True, duties=(), expire_time=None)
     return replace(seal(definition, existing, changed, now), wake_time=None), tuple(draft.effects)
 
 

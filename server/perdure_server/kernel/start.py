@@ -3,9 +3,9 @@
 from enum import IntEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.child_state import Parent
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.effects import Effect, WorkflowStarted
@@ -56,7 +56,7 @@ class Start(Struct, frozen=True, omit_defaults=True):
     workflow_timeout: int | None = None
     retention: int | None = None
     signals: tuple[Signal, ...] = ()
-    parent: Parent | None = None  # set by the engine only: a map or child step starts it
+    expected_fence: int | None = None  # of the round that is there; not compared if there is none
 
 
 def begin(definition: Definition, command: Start, now: int) -> tuple[Workflow, tuple[Effect, ...]]:
@@ -98,7 +98,6 @@ def blank(definition: Definition, command: Start, now: int) -> Workflow:
         fairness_key=command.fairness_key,
         fairness_weight=command.fairness_weight,
         retention=command.retention if command.retention is not None else definition.retention,
-        parent=command.parent,
     )
 
 
@@ -110,7 +109,7 @@ def populate(draft: Draft, command: Start) -> None:
     draft.note_workflow(WorkflowState.RUNNING, "START")
     for signal in command.signals:
         if signal.signal_id not in draft.get("signal_ids", ()):
-            deposit(draft, signal)
+            deposit(draft, replace(signal, time=now))
     for name in draft.definition.roots:
         if begins > now:
             draft.move(name, StepEvent.DELAY, StepState.BACKOFF, due=begins)
@@ -123,8 +122,9 @@ def meet(existing: Workflow, command: Start) -> bool:
 
     Not asked when it opens a round (kernel.rounds).
     """
-    if existing.run_id == command.run_id:
+    if existing.run_id == command.run_id or command.run_id in existing.past_runs:
         return True
+    require_fence(existing, command)
     asked = known_digest(existing, command.request_id)
     rejects = command.on_closed is OnClosed.REJECT if existing.is_ended else command.on_open is OnOpen.REJECT
     if rejects and asked is None:
@@ -142,6 +142,13 @@ def meet(existing: Workflow, command: Start) -> bool:
             conflict="business_key" if asked is None else "request_id",
         )
     return False
+
+
+def require_fence(existing: Workflow, command: Start) -> None:
+    """Raise Rejection FENCED if the start expects another fence. A repeat is none the less one: it has perhaps changed the fence itself."""
+    if command.expected_fence in (None, existing.fence) or known_digest(existing, command.request_id) is not None:
+        return
+    raise Rejection(Reason.FENCED, "The key's last round has another fence than expected: read again.", fence=str(existing.fence))
 
 
 def known_digest(existing: Workflow, request_id: str) -> bytes | None:

@@ -56,6 +56,9 @@ class DutyKind(IntEnum):
     """What has still to be done about a stored change."""
 
     ACTIVATE_ROUND = 1
+    FREE_PAYLOADS = 2  # of the run that `subject` names, which is gone
+    REMOVE_ROUNDS = 3  # the archived ones up to this round
+    REMOVE_ROUND = 4  # this archived one
     TELL_PARENT = 11  # that this child has ended
     TEND_CHILDREN = 12  # create the open children of the step that `subject` names, and count those whose end got lost
     CLOSE_CHILDREN = 13  # cancel or terminate those that `subject` names (child_state.Closing)
