@@ -11,11 +11,13 @@ VENV ?= .venv
 BIN := $(abspath $(VENV))/bin
 PY := $(BIN)/python
 ARGS ?=
+SEEDS ?= 2000
+FIRST ?= 1
 export VENV
 export PATH := $(BIN):$(PATH)
 
 .NOTPARALLEL:
-.PHONY: help setup demo test chaos image check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
+.PHONY: help setup demo test simulate chaos image check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +32,9 @@ test: setup check pytest ## Generated code, lint, types, import contracts, and t
 
 pytest: setup ## The core tests only
 	$(PY) -m pytest -m "not chaos and not image" -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+
+simulate: setup ## Thousands of seeds of whole servers under faults, in virtual time (SEEDS=2000 FIRST=1)
+	$(PY) -W ignore -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
 
 chaos: setup ## Kills server, worker, store and Redis in the middle of 200 running workflows each
 	$(PY) -m pytest -m chaos $(ARGS)

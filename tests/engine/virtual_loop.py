@@ -90,3 +90,19 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         advancing, self._advancing = self._advancing, None
         if not advancing.done():
             advancing.set_result(None)
+
+
+async def pause(seconds: float) -> None:
+    """Let so much time pass; with 0 every other task has one turn."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[None] = loop.create_future()
+    handle = loop.call_later(seconds, _wake, future) if seconds > 0 else loop.call_soon(_wake, future)
+    try:
+        await future
+    finally:
+        handle.cancel()
+
+
+def _wake(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

@@ -48,7 +48,7 @@ def check_change(definition: Definition, old: Workflow | None, new: Workflow) ->
         assert new.fence >= new.update_time
     else:
         assert (new.replays, new.fence) == (old.replays, old.fence)
-        changed = [field for field in Workflow.__struct_fields__ if getattr(new, field) is not getattr(old, field)]
+        changed = [field for field in Workflow.__struct_fields__ if getattr(new, field) != getattr(old, field)]
         bookkeeping = {"revision", "update_time", "duties", "inert", "wake_time"} | ({"expire_time"} if old.inert else set())
         assert old.state not in ENDED or set(changed) <= bookkeeping, "a closed workflow changes by a replay or a duty only"
     reopens = is_replay or (old.state is W.PREPARING_REPLAY and new.state in {W.RUNNING, *ENDED})
@@ -80,7 +80,7 @@ def _check_burial(old: Workflow, new: Workflow) -> None:
 
 
 def _check_step_change(name: str, before: Step, after: Step, *, may_begin_anew: bool) -> None:
-    if before.state in STEP_ENDS and after is not before:
+    if before.state in STEP_ENDS and after is not before and after != before:
         assert may_begin_anew or after.state is S.COMPENSATED, f"{name} had ended and changed"
     if before.state is S.COMPLETED and after.state in {S.COMPLETED, S.COMPENSATED} and after.generation == before.generation:
         assert (after.output, after.end_seq) == (before.output, before.end_seq), f"{name}: the output of a completed step changed"

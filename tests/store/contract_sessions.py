@@ -73,12 +73,13 @@ class SessionsContract:
             )
             assert (list(held) == [nonce]) is not refused
 
-    async def test_dead_and_absent_sessions_refuse(self, store: Store) -> None:
+    async def test_a_dead_session_refuses_what_it_did_not_hold_and_an_absent_one_anything(self, store: Store) -> None:
         opened = session()
         await store.sessions.open(opened)
         assert await store.sessions.hold(opened.session_id, ["a"])
         assert await store.sessions.mark_dead(opened.session_id, opened.lease_until) is not None
-        assert await store.sessions.refuse(opened.session_id, "a") is True
+        assert await store.sessions.refuse(opened.session_id, "a") is False, "acknowledged: it is lost and charged, never un-granted"
+        assert await store.sessions.refuse(opened.session_id, "b") is True
         assert await store.sessions.refuse("nobody", "a") is True
         assert await store.sessions.hold(opened.session_id, ["b"]) == []
         assert await store.sessions.hold("nobody", ["b"]) == []

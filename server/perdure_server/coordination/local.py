@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from perdure_server.coordination.limits import FAIRNESS_KEYS, QUEUE_ITEMS, TIMERS
 from perdure_server.coordination.local_frames import LocalFrames
@@ -60,7 +60,7 @@ class LocalReadyQueues:
 
     def __init__(self) -> None:
         self._queues: dict[str, _ReadyQueue] = {}
-        self._takers: dict[str, set[asyncio.Event]] = {}
+        self._takers: dict[str, dict[asyncio.Event, None]] = {}
         self._rotation = Rotation()
         self._closed = False
 
@@ -82,7 +82,7 @@ class LocalReadyQueues:
             return taken
         arrived = asyncio.Event()
         for queue in queues:
-            self._takers.setdefault(queue, set()).add(arrived)
+            self._takers.setdefault(queue, {})[arrived] = None
         try:
             async with asyncio.timeout(wait / 1_000):
                 while not taken:
@@ -135,7 +135,7 @@ class LocalReadyQueues:
         for name in names:
             takers = self._takers.get(name)
             if takers is not None:
-                takers.discard(arrived)
+                takers.pop(arrived, None)
                 if not takers:
                     del self._takers[name]
 
@@ -188,7 +188,7 @@ class LocalWakeUps:
     """The WakeUps port, in this process; any number of listeners."""
 
     def __init__(self) -> None:
-        self._subscriptions: WeakSet[Subscription] = WeakSet()
+        self._subscriptions: WeakKeyDictionary[Subscription, None] = WeakKeyDictionary()
 
     async def publish(self, wakeups: Sequence[WakeUp]) -> None:
         """See the port."""
@@ -199,7 +199,7 @@ class LocalWakeUps:
         """See the port."""
         subscription = Subscription()
         subscription.offer((RE_READ,))
-        self._subscriptions.add(subscription)
+        self._subscriptions[subscription] = None
         return subscription
 
     def _close_subscriptions(self) -> None:

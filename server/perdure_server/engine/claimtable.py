@@ -77,15 +77,15 @@ class ClaimTable:
 
     def __init__(self) -> None:
         self._by_nonce: dict[str, LocalClaim] = {}
-        self._by_workflow: dict[bytes, set[str]] = {}
-        self._by_stream: dict[WorkerStream, set[str]] = {}
+        self._by_workflow: dict[bytes, dict[str, None]] = {}  # dicts, for their order
+        self._by_stream: dict[WorkerStream, dict[str, None]] = {}
 
     def add(self, claim: LocalClaim) -> None:
         """Note a claim; the same again replaces it."""
         self.remove(claim.nonce)
         self._by_nonce[claim.nonce] = claim
-        self._by_workflow.setdefault(claim.workflow_id, set()).add(claim.nonce)
-        self._by_stream.setdefault(claim.stream, set()).add(claim.nonce)
+        self._by_workflow.setdefault(claim.workflow_id, {})[claim.nonce] = None
+        self._by_stream.setdefault(claim.stream, {})[claim.nonce] = None
 
     def get(self, nonce: str) -> LocalClaim | None:
         """The claim, if a stream of this server holds it."""
@@ -96,11 +96,11 @@ class ClaimTable:
         claim = self._by_nonce.pop(nonce, None)
         if claim is not None:
             nonces = self._by_workflow[claim.workflow_id]
-            nonces.discard(nonce)
+            nonces.pop(nonce, None)
             if not nonces:
                 del self._by_workflow[claim.workflow_id]
             nonces = self._by_stream[claim.stream]
-            nonces.discard(nonce)
+            nonces.pop(nonce, None)
             if not nonces:
                 del self._by_stream[claim.stream]
         return claim

@@ -61,7 +61,7 @@ class Desk:
         """Set the queues that feed a pool."""
         self.unsubscribe(pool)
         pool.queues = frozenset(queues)
-        for queue in pool.queues:
+        for queue in sorted(pool.queues):
             self._by_queue.setdefault(queue, []).append(pool)
         self.look(pool)
 

@@ -112,7 +112,7 @@ class Dispatch:
         limit = min(pool.credit, _TAKE_LIMIT)
         if limit <= 0:
             return
-        queues = list(pool.queues)
+        queues = sorted(pool.queues)
         items = await self._coordination.take(queues, limit, 0)
         if len(items) == limit:
             self._desk.look(pool)  # there may be more

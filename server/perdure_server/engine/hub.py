@@ -53,7 +53,7 @@ class Hub:
         self._workflows = parts.store.workflows
         self._supervisor = parts.supervisor
         self._clock = parts.clock
-        self._interests: dict[bytes, set[Interest]] = {}
+        self._interests: dict[bytes, dict[Interest, None]] = {}
         self._revisions: dict[bytes, tuple[str, int]] = {}  # of workflows that somebody here wants to know of: the newest that they know
         self._unpublished: list[WakeUp] = []
         self._publishing = False
@@ -69,14 +69,14 @@ class Hub:
     def join(self, workflow_id: bytes, end_only: bool = False) -> Interest:
         """Begin to hear of a workflow."""
         interest = Interest(end_only)
-        self._interests.setdefault(workflow_id, set()).add(interest)
+        self._interests.setdefault(workflow_id, {})[interest] = None
         return interest
 
     def leave(self, workflow_id: bytes, interest: Interest) -> None:
         """No longer."""
         interests = self._interests.get(workflow_id)
         if interests is not None:
-            interests.discard(interest)
+            interests.pop(interest, None)
             if not interests:
                 del self._interests[workflow_id]
                 self._revisions.pop(workflow_id, None)
@@ -144,7 +144,7 @@ class Hub:
         """Compare the revisions of all watched workflows, so that a lost last message costs time only."""
         await happened(self._poll_now, limits.REVISION_POLL_INTERVAL)
         self._poll_now.clear()
-        ids = list({*self._interests, *self.claimed()})
+        ids = list(dict.fromkeys((*self._interests, *self.claimed())))
         for start in range(0, len(ids), _POLL_BATCH):
             found = await self._workflows.revisions(ids[start : start + _POLL_BATCH])
             for workflow_id in ids[start : start + _POLL_BATCH]:

@@ -65,7 +65,7 @@ class ReadySweep:
                 definition = await self._catalog.get(row.namespace, row.workflow_type, row.fingerprint)
             except Rejection:
                 continue  # nobody could run it
-            for queue in wanted.intersection(row.queues):
+            for queue in sorted(wanted.intersection(row.queues)):
                 name = queue.rpartition("/")[2]
                 plan = definition.by_name.get(name)
                 if plan is None or self._dispatch.is_granting(row.workflow_id, name):

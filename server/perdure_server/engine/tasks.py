@@ -20,7 +20,7 @@ class Supervisor:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._works: set[asyncio.Task[None]] = set()
+        self._works: dict[asyncio.Task[None], Coroutine[Any, Any, None]] = {}  # in the order in which they began
         self._loops: dict[str, asyncio.Task[None]] = {}
         self._came_round: dict[str, int] = {}
         self.failures = 0
@@ -32,8 +32,8 @@ class Supervisor:
             work.close()
             return
         task = asyncio.create_task(self._guarded(work, name), name=name)
-        self._works.add(task)
-        task.add_done_callback(self._works.discard)
+        self._works[task] = work
+        task.add_done_callback(self._done)
 
     def loop(self, step: Callable[[], Awaitable[None]], name: str) -> None:
         """Call `step` again and again; it waits by itself. A failure pauses it, from 50 ms doubling to 1 s."""
@@ -73,6 +73,9 @@ class Supervisor:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._works.pop(task).close()  # one that was cancelled before it began has not run
 
     async def _guarded(self, work: Coroutine[Any, Any, None], name: str) -> None:
         try:

@@ -38,7 +38,7 @@ class Workers:
 
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
-        self._streams: set[WorkerStream] = set()
+        self._streams: dict[WorkerStream, None] = {}  # in the order in which they came
         self._refresh = asyncio.Event()
         self._turns = engine.turns
 
@@ -54,8 +54,8 @@ class Workers:
             session = self._new_session(hello)
             await engine.sessions.open(session)
         served = await engine.subscriptions.serve(session.namespace, session.pools)
-        stream = WorkerStream(engine, session, self._streams.discard, auto_acknowledge=hello.auto_ack)
-        self._streams.add(stream)
+        stream = WorkerStream(engine, session, self._forget, auto_acknowledge=hello.auto_ack)
+        self._streams[stream] = None
         try:
             lost, cancelled = await self._adopt(stream, hello) if resumed else (_expired(hello.held_tokens), ())
         except BaseException:
@@ -147,6 +147,9 @@ class Workers:
         for stream in self._of_session(session_id):
             if stream.session.connection_no < connection_no:
                 stream.go_away(0, Reason.SESSION_SUPERSEDED)
+
+    def _forget(self, stream: WorkerStream) -> None:
+        self._streams.pop(stream, None)
 
     def _of_session(self, session_id: str) -> list[WorkerStream]:
         return [stream for stream in self._streams if stream.session.session_id == session_id]

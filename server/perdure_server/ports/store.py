@@ -200,7 +200,7 @@ class Sessions(Protocol):
         """Add to `held` those not in `refused`, if alive; returns those that are now held."""
 
     async def refuse(self, session_id: str, nonce: str) -> bool:
-        """Add to `refused` unless in `held`. True = refused now or before, or the session is dead or absent; False = it is held."""
+        """Add to `refused` unless in `held`, of a dead session too. True = refused now or before, or no session; False = held."""
 
     async def expired(self, until: int, limit: int) -> Sequence[Session]:
         """Alive sessions with lease_until <= until, and all dead ones, oldest first."""

@@ -124,7 +124,7 @@ class MemorySessions:
         """As the port says."""
 
         def apply() -> bool:
-            stored = self._alive(session_id)
+            stored = self._stored.get(session_id)
             if stored is None:
                 return True
             if nonce in stored.held:

@@ -93,12 +93,12 @@ class MongoSessions:
         return [nonce for nonce in nonces if nonce in held]
 
     async def refuse(self, session_id: str, nonce: str) -> bool:
-        """As the port says: one command decides, whatever `hold` does meanwhile."""
+        """As the port says: one command decides, whatever `hold` does meanwhile. What a dead session held it has held."""
         literal = {"$literal": nonce}
         is_known = {"$or": [{"$in": [literal, "$held"]}, {"$in": [literal, "$refused"]}]}
         added = {"$slice": [{"$concatArrays": ["$refused", [literal]]}, -limits.REFUSED_KEPT]}
         refused = {"$cond": [is_known, "$refused", added]}
-        stored = await self._modify({"_id": session_id, "alive": True}, [{"$set": {"refused": refused}}])
+        stored = await self._modify({"_id": session_id}, [{"$set": {"refused": refused}}])
         return stored is None or nonce not in stored["held"]
 
     async def expired(self, until: int, limit: int) -> Sequence[Session]:

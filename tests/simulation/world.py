@@ -1,0 +1,244 @@
+"""One seed from its first start to the last check.
+
+`outcome = run_seed(17)`: builds a world from the seed alone, lets everything go wrong for a while, heals it, and waits until it is quiet.
+A breach of a promise raises `Breach` with the seed in its text. The same seed has the same history, to the last write.
+"""
+
+import asyncio
+import itertools
+import logging
+import random
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+
+from perdure_server.coordination.local import LocalCoordination
+from perdure_server.engine.clock import StoreClock
+from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.workflow import StepState, Workflow, WorkflowKey
+from perdure_server.store.memory import MemoryStore, MemoryWorkflows
+from perdure_server.store.memory_records import MemoryDefinitions
+from tests.engine.virtual_loop import VirtualLoop, pause
+from tests.simulation.callers import Caller
+from tests.simulation.chaos import Chaos
+from tests.simulation.fleet import Fleet
+from tests.simulation.oracle import Oracle
+from tests.simulation.plans import SIGNALS, Script, random_plan
+from tests.simulation.promises import Promises
+from tests.simulation.watchers import Watcher
+from tests.simulation.weather import Weather
+from tests.simulation.workers import Worker
+
+T = TypeVar("T")
+
+EPOCH = 1_800_000_000_000
+HEALING = 240  # s of virtual time in which everything that can end must end
+
+
+class Breach(AssertionError):
+    """A promise is broken; the text says which, and how to see it again."""
+
+
+class Outcome(NamedTuple):
+    """What a seed did."""
+
+    digest: str
+    changes: int
+    counts: dict[str, int]
+    milliseconds: int  # of virtual time
+
+
+class _Documents(dict[bytes, Any]):
+    """The stored documents; what is removed is told."""
+
+    def __init__(self, told: Callable[[bytes], None]) -> None:
+        super().__init__()
+        self._told = told
+
+    def __delitem__(self, key: bytes) -> None:
+        super().__delitem__(key)
+        self._told(key)
+
+
+class Simulation:
+    """Everything of one seed."""
+
+    def __init__(self, seed: int, loop: VirtualLoop) -> None:
+        self.seed = seed
+        self.loop = loop
+        self.source = random.Random(f"{seed} world")
+        self.weather = Weather()
+        self.store = MemoryStore(self.now)
+        self.oracle = Oracle(self.now, self.definition_of)
+        self._workflows = self.store.workflows
+        assert isinstance(self._workflows, MemoryWorkflows)
+        self._workflows._stored = _Documents(self.oracle.deleted)
+        self.redis = LocalCoordination(self._clock()) if self.source.random() < 0.7 else None
+        self.script = Script(self)
+        self.promises = Promises(self)
+        self.fleet = Fleet(self, self.source.choice((1, 2, 2, 3)))
+        self.workers: list[Worker] = []
+        self._names = itertools.count(1)
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+        self._definitions: dict[str, Definition] = {}
+        self._created: dict[tuple[WorkflowKey, int], str] = {}
+
+    def _clock(self) -> StoreClock:
+        clock = StoreClock(self.store.time, lambda: self.loop.milliseconds)
+        clock._offset = EPOCH
+        return clock
+
+    def now(self) -> int:
+        """Store time in ms."""
+        return EPOCH + self.loop.milliseconds
+
+    def name(self, what: str) -> str:
+        """A new name."""
+        return f"{what}-{next(self._names)}"
+
+    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run something beside."""
+        task = self.loop.create_task(work)
+        self._tasks[task] = None
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.pop(task, None)
+        if not task.cancelled() and task.exception() is not None:
+            self.oracle.breach(f"a part of the simulation failed: {task.exception()!r}")
+
+    def definition_of(self, workflow: Workflow) -> Definition:
+        """Its definition as registered."""
+        found = self._definitions.get(workflow.fingerprint)
+        if found is None:
+            definitions = self.store.definitions
+            assert isinstance(definitions, MemoryDefinitions)
+            key = (workflow.key.namespace, workflow.key.workflow_type, workflow.fingerprint)
+            found = self._definitions[workflow.fingerprint] = definitions._stored[key]
+        return found
+
+    def created(self, key: WorkflowKey, workflow: Workflow) -> None:
+        """A caller was told that it created this round of the key."""
+        if self._created.setdefault((key, workflow.round), workflow.run_id) != workflow.run_id:
+            self.oracle.breach(f"two callers created round {workflow.round} of {key.business_key}")
+
+    # -------------------------------------------------------------------------------------------------------------- the road
+
+    async def run(self) -> Outcome:
+        """All of it. Raises Breach."""
+        story = self.spawn(self._story())
+        while not story.done():
+            await self._step()
+        return story.result()
+
+    async def _step(self) -> None:
+        await self.loop.advance(1_000)
+        if self.oracle.breaches:
+            raise Breach("\n".join(self.oracle.breaches))
+
+    async def _story(self) -> Outcome:
+        await self.fleet.fill()
+        caller = Caller(self, "definer")
+        for _ in range(self.source.choice((1, 1, 2))):
+            await caller.register(random_plan(self.source))
+        keys = [WorkflowKey("default", "note", f"k{number}") for number in range(self.source.choice((1, 2, 3)))]
+        for _ in range(self.source.choice((1, 2, 2))):
+            self.workers.append(Worker(self, self.name("worker"), self.source.choice((1, 2, 5))))
+        chaos = Chaos(self)
+        chaos.begin()
+        callers, watchers = [], []
+        for key in keys:
+            value = self.source.randrange(2)
+            for _ in range(self.source.choice((1, 1, 2))):
+                given = value if self.source.random() < 0.9 else value + 1
+                callers.append(self.spawn(Caller(self, self.name("caller")).live(key, given, self.source.choice((0, 2, 4)))))
+            if self.source.random() < 0.5:
+                watchers.append(self.spawn(Watcher(self, self.name("watcher"), key).live()))
+        await chaos.live(self.loop.time() + self.source.choice((3.0, 8.0, 15.0)))
+        await self._heal()
+        await asyncio.gather(*callers)
+        await self._until_quiet(keys)
+        await asyncio.gather(*watchers)
+        await self._close()
+        counts = dict(self.promises.counts)
+        return Outcome(self.oracle.digest.hexdigest(), self.oracle.changes, counts, self.loop.milliseconds)
+
+    async def _heal(self) -> None:
+        self.weather.clear_up()
+        self.script.benign = True
+        for server in self.fleet.alive:
+            server.operations_left = None
+        await self.fleet.fill()
+
+    async def _until_quiet(self, keys: Iterable[WorkflowKey]) -> None:
+        """Somebody answers what waits for a person or a signal, until all is done."""
+        helper = Caller(self, "helper")
+        deadline = self.loop.time() + HEALING
+        while self.loop.time() < deadline:
+            open_ = [key for key in keys if not self._is_ended(key)]
+            for key in open_:
+                with suppress(Exception):
+                    await self._help(helper, key)
+            if not open_ and all(worker.idle for worker in self.workers):
+                break
+            await pause(1.0)
+        await pause(3.0)
+        self.promises.at_the_end()
+
+    def _is_ended(self, key: WorkflowKey) -> bool:
+        workflow = self.oracle.latest(key.workflow_id)
+        return workflow is None or workflow.is_ended
+
+    async def _help(self, helper: Caller, key: WorkflowKey) -> None:
+        workflow = self.oracle.latest(key.workflow_id)
+        if workflow is None:
+            return
+        if workflow.paused is not None:
+            await helper._verb("resume", key, helper.mint())
+        states = {step.state for step in workflow.steps.values()}
+        if StepState.HELD in states:
+            await helper.resolve(key, helper.mint())
+        if StepState.WAITING in states:
+            for name in SIGNALS:
+                await helper.signal(key, name)
+
+    async def _close(self) -> None:
+        for server in self.fleet.alive:
+            self.oracle.failures(server.name, server.engine.supervisor.failures)
+            local = len(server.engine.claims)
+            if local:
+                self.oracle.breach(f"{server.name} still counts {local} claims")
+        for worker in self.workers:
+            if worker.free != worker.slots:
+                self.oracle.breach(f"{worker.name}: {worker.free} of {worker.slots} slots are free")
+        for task in list(self._tasks):
+            if task is not asyncio.current_task():
+                task.cancel()
+        await self.fleet.close()
+
+
+def run_seed(seed: int) -> Outcome:
+    """Raises Breach with the seed in its text."""
+    loop = VirtualLoop()
+    level = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        return loop.run_until_complete(Simulation(seed, loop).run())
+    except Exception as error:
+        raise Breach(f"seed {seed}: {error}") from error
+    finally:
+        logging.disable(level)
+        _abandon(loop)
+
+
+def _abandon(loop: VirtualLoop) -> None:
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+
+    async def wait() -> None:
+        await asyncio.gather(*left, return_exceptions=True)
+
+    loop.run_until_complete(wait())
+    loop.close()
