@@ -60,12 +60,13 @@ class PerdureProcess(ServerProcess):
 
 
 class DevProcess(ServerProcess):
-    """`perdure dev` with its data in `directory`, as a person types it."""
+    """`perdure dev` with its data in `directory`, as a person types it; as a test server it keeps none."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, is_test: bool = False) -> None:
         def arguments(port: int) -> list[str]:
             program = str(Path(sys.executable).parent / "perdure")
-            return [program, "dev", "--data-dir", str(directory / "data"), "--port", str(port), "--lease", "3"]
+            place = ["--test"] if is_test else ["--data-dir", str(directory / "data")]
+            return [program, "dev", *place, "--port", str(port), "--lease", "3"]
 
         # The last line of its greeting, so that all of it is in the log.
         super().__init__(arguments, "Ctrl-C stops", directory)

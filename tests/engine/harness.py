@@ -214,6 +214,23 @@ class World:
         """Whether it has completed."""
         return (await self.stored(name)).state is WorkflowState.COMPLETED
 
+    def is_completed(self, name: str = "k") -> bool:
+        """The same, without a turn of the loop."""
+        return self._state(name) is WorkflowState.COMPLETED
+
+    def has_failed(self, name: str = "k") -> bool:
+        """Whether it has failed."""
+        return self._state(name) is WorkflowState.FAILED
+
+    def stored_types(self) -> list[str]:
+        """The types of all stored workflows."""
+        found = cast("MemoryWorkflows", self.store.workflows)._stored.values()
+        return [str(one.document["workflow_type"]) for one in found]
+
+    def _state(self, name: str) -> WorkflowState | None:
+        found = cast("MemoryWorkflows", self.store.workflows)._stored.get(self.key(name).workflow_id)
+        return WorkflowState[found.document["state"]] if found is not None else None
+
     # -------------------------------------------------------------------------------------------------------------- end
 
     async def close(self) -> None:

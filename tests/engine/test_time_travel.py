@@ -2,6 +2,7 @@
 
 from perdure_server.engine.clock import StoreClock
 from perdure_server.engine.idleness import Idleness, Scope
+from perdure_server.engine.rehearsal import Rehearsal
 from perdure_server.engine.service import Engine
 from perdure_server.engine.shifted_clock import ShiftedClock
 from perdure_server.engine.time_travel import TimeTravel
@@ -18,8 +19,8 @@ HOUR, DAY = limits.HOUR, limits.DAY
 
 def travel(server: Engine) -> tuple[TimeTravel, Idleness]:
     assert isinstance(server.clock, ShiftedClock)
-    idleness = Idleness(server, lambda _: False)
-    return TimeTravel(server, server.clock, idleness), idleness
+    rehearsal = Rehearsal(server, server.clock)
+    return rehearsal.time, rehearsal.idleness
 
 
 async def test_unshifted_times_are_found_again_across_jumps() -> None:

@@ -98,6 +98,27 @@ async def test_idle_says_what_moves_and_when_something_is_due(testing: Served) -
     assert (await stub(testing).WaitIdle(asked)).idle, "only these count"
 
 
+async def test_scripts_play_the_worker(testing: Served) -> None:
+    made = definition("a", "b: a")
+    made.steps[0].policy.retry.initial_interval.seconds = 3_600
+    made.steps[0].policy.retry.max_interval.seconds = 3_600
+    await testing.admin.RegisterDefinition(admin.RegisterDefinitionRequest(definition=made, activate=True))
+    await testing.start()
+    asked = wire.ScriptOutcomesRequest(workflow_type="note")
+    asked.outcomes.add(step="a", attempt=1).failed.type = "test.broken"
+    asked.outcomes.add().completed.output.json = '"done"'
+    assert (await stub(testing).ScriptOutcomes(asked)).script_count == 2
+    assert (await stub(testing).WaitIdle(wire.WaitIdleRequest())).idle
+    assert (await get(testing)).steps[0].state == workflow_pb2.StepView.STATE_BACKOFF
+    assert (await stub(testing).AdvanceTime(wire.AdvanceTimeRequest(to_next_due=True))).advanced.seconds >= 2_800
+    ended = await get(testing)
+    assert (ended.state, ended.output.json, ended.steps[0].attempt) == (State.STATE_COMPLETED, '"done"', 2)
+    asked.outcomes.add().page.SetInParent()
+    asked.workflow_type = "?"
+    found = await refused(stub(testing).ScriptOutcomes(asked))
+    assert sorted(found.fields) == ["outcomes[2].page", "workflow_type"]
+
+
 async def test_a_server_that_keeps_real_work_refuses(served: Served) -> None:
     for call in (
         stub(served).AdvanceTime(wire.AdvanceTimeRequest(to_next_due=True)),

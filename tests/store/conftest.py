@@ -13,6 +13,7 @@ from tests.conftest import RunningServer
 
 pytest.register_assert_rewrite(
     "tests.store.contract_audit",
+    "tests.store.contract_batches",
     "tests.store.contract_lists",
     "tests.store.contract_records",
     "tests.store.contract_resources",
@@ -22,7 +23,7 @@ pytest.register_assert_rewrite(
 
 # One database for all tests of this run: indexes are built once, documents are removed after each test.
 DATABASE = f"perdure_test_{secrets.token_hex(6)}"
-COLLECTIONS = ("workflows", "payloads", "sessions", "definitions", "active_definitions", "audit", "resources", "stripes")
+COLLECTIONS = ("workflows", "payloads", "sessions", "definitions", "active_definitions", "audit", "resources", "stripes", "batches")
 
 OpenStore = Callable[[Driver, Road | None], AbstractAsyncContextManager[MongoStore]]
 

@@ -1,10 +1,10 @@
 """Perdure: durable workflows. Start at `Definition`, `Client` and `Context`."""
 
+from perdure.answers import RegisteredDefinition, Signalled
 from perdure.branches import Branch, Chosen
-from perdure.client import Client, StartSignal
+from perdure.client import Client
 from perdure.context import Context
 from perdure.definition import Definition
-from perdure.definitions import RegisteredDefinition
 from perdure.errors import (
     AccessDenied,
     AlreadyExists,
@@ -34,7 +34,8 @@ from perdure.payloads import Payload
 from perdure.reasons import ErrorReason
 from perdure.resolution import Resolution
 from perdure.retry import Retry
-from perdure.run import Run, Signalled
+from perdure.run import Run
+from perdure.starting import StartSignal
 from perdure.steps import Step, StepPolicy, WaitStep
 from perdure.view import StepState, StepView, Workflow, WorkflowRef, WorkflowState
 from perdure.waits import Condition, Wait, Wake, Woken

@@ -3,17 +3,18 @@
 import asyncio
 import json
 import os
-import random
 import time
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import grpc
 from grpc import aio
 
-from perdure import limits, tracing
+from perdure import limits
 from perdure.config import ConnectionConfig
-from perdure.errors import PerdureError, Unavailable
+from perdure.contact import Contact
+from perdure.errors import Unavailable
 from perdure.statuses import error_of_call
+from perdure.v1 import workflow_service_pb2
 from perdure.v1.admin_service_pb2_grpc import AdminServiceStub
 from perdure.v1.worker_service_pb2_grpc import WorkerServiceStub
 from perdure.v1.workflow_service_pb2_grpc import WorkflowServiceStub
@@ -77,29 +78,14 @@ def open_channel(config: ConnectionConfig, credentials: grpc.ChannelCredentials 
     return aio.secure_channel(config.address, credentials, options=options)
 
 
-def call_metadata(config: ConnectionConfig) -> list[tuple[str, str]]:
-    """Metadata of every call: the bearer token, and the caller's trace context."""
-    token = [("authorization", f"Bearer {config.token}")] if config.token else []
-    return token + tracing.outgoing()
-
-
-def jittered(interval: float) -> float:
-    """Between half the interval and all of it, so that many clients do not come back in step."""
-    return interval * random.uniform(0.5, 1.0)  # noqa: S311 -- spreads load, guards nothing
-
-
-class Calls:
+class Calls(Contact):
     """The channel of one client, on the loop that first used it."""
 
     def __init__(
         self, config: ConnectionConfig, timeout: float, connect_timeout: float, credentials: grpc.ChannelCredentials | None
     ) -> None:
-        self.config = config
-        self.timeout = timeout
-        self.connect_timeout = connect_timeout
-        self.credentials = credentials
+        super().__init__(config, timeout, connect_timeout, credentials)
         self._channel: aio.Channel | None = None
-        self._reached = False
         self._process_id = 0
 
     @property
@@ -127,19 +113,6 @@ class Calls:
         """What operators and deployments call."""
         return AdminServiceStub(self.channel)
 
-    def metadata(self) -> list[tuple[str, str]]:
-        """Metadata of a call that begins now."""
-        return call_metadata(self.config)
-
-    @property
-    def reached(self) -> bool:
-        """Whether a server has ever answered."""
-        return self._reached
-
-    def note_reached(self) -> None:
-        """A server has answered: from now on UNAVAILABLE is worth waiting for."""
-        self._reached = True
-
     async def unary(self, method: Method[RequestT_contra, S], request: RequestT_contra, within: float | None = None) -> S:
         """One call with its retries, `within` so many seconds (None: the client's). Raises PerdureError."""
         allowed = self.timeout if within is None else within
@@ -151,20 +124,18 @@ class Calls:
                 answer = await method(request, timeout=max(0.001, remaining), metadata=self.metadata())
             except aio.AioRpcError as failure:
                 error = error_of_call(failure)
-                pause = self._pause(error, began, allowed, interval)
+                pause = self.pause(error, began, allowed, interval)
                 if pause is None:
                     raise error from None
             else:
-                self._reached = True
+                self.note_reached()
                 return answer
             await asyncio.sleep(pause)
             interval = min(limits.RETRY_MAX_INTERVAL, interval * 2)
 
-    def explained(self, error: PerdureError) -> PerdureError:
-        """The error; where no server was reached, with what to do about it."""
-        if not error.reason:
-            error.message = f"no server at {self.config.address}: {error.message}; start one by `perdure dev`, or set PERDURE_ADDRESS"
-        return error
+    def watch(self, request: workflow_service_pb2.WatchRequest) -> "WatchStream":
+        """Opens a stream of a watch."""
+        return WatchStream(self.workflows.Watch(request, metadata=self.metadata()))
 
     async def close(self) -> None:
         """Closes the channel; calls that still run end with CANCELLED."""
@@ -172,16 +143,24 @@ class Calls:
         if channel is not None:
             await channel.close(None)
 
-    def _pause(self, error: PerdureError, began: float, allowed: float, interval: float) -> float | None:
-        """How long to wait before the next try; None: there is none."""
-        if not isinstance(error, Unavailable):
-            self._reached = True
-            return None
-        self._reached = self._reached or bool(error.reason)
-        bound = allowed if self._reached else min(allowed, self.connect_timeout)
-        asked = error.retry_after.total_seconds() if error.retry_after is not None else 0.0
-        pause = max(jittered(interval), asked)
-        if time.monotonic() + pause >= began + bound:
-            self.explained(error)
-            return None
-        return pause
+
+class WatchStream:
+    """One stream of a watch."""
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+
+    async def read(self) -> workflow_service_pb2.WatchResponse | None:
+        """The next message; None at the stream's end. Raises PerdureError, also when it was silent for too long."""
+        try:
+            async with asyncio.timeout(limits.WATCH_IDLE_TIMEOUT):
+                answer = await self._call.read()
+        except TimeoutError:
+            raise Unavailable("the watch heard nothing, not even a keep-alive") from None
+        except aio.AioRpcError as failure:
+            raise error_of_call(failure) from None
+        return answer if isinstance(answer, workflow_service_pb2.WatchResponse) else None
+
+    def cancel(self) -> None:
+        """Ends it."""
+        self._call.cancel()

@@ -2,36 +2,24 @@
 
 import uuid
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, Self, TypeAlias
+from typing import Self
 
 import grpc
 
 from perdure import limits, payloads
+from perdure.answers import Signalled, Started
 from perdure.calls import Calls
 from perdure.config import connection_config
 from perdure.definition import Definition
 from perdure.definitions import Definitions
-from perdure.run import Run, Signalled, Started
+from perdure.run import Run
+from perdure.starting import OnClosed, OnOpen, StartSignal, output_type, set_policies, set_times, signals_of
 from perdure.steps import StepName
 from perdure.v1 import admin_service_pb2, filter_pb2, workflow_pb2, workflow_service_pb2
 from perdure.view import Workflow, WorkflowRef, WorkflowState, workflow_of, workflow_state
 from perdure.worker.plan import WorkerOptions
 from perdure.worker.worker import Worker
-
-OnOpen: TypeAlias = Literal["use_existing", "reject", "supersede"]
-OnClosed: TypeAlias = Literal["use_existing", "new_round", "new_round_if_failed", "reject"]
-
-
-@dataclass(frozen=True, slots=True)
-class StartSignal:
-    """A signal that rides along with a start, in the same write."""
-
-    name: str
-    payload: object = None
-    signal_id: str = ""
-    """Makes it count once; empty: a new one."""
 
 
 class Client:
@@ -168,19 +156,14 @@ class Client:
             fairness_weight=fairness_weight,
             definition_fingerprint=definition_fingerprint,
             validate_only=validate_only,
-            signals=[
-                workflow_service_pb2.StartSignal(
-                    signal_name=signal.name, payload=payloads.encode(signal.payload), signal_id=signal.signal_id or uuid.uuid4().hex
-                )
-                for signal in signals
-            ],
+            signals=signals_of(signals),
         )
-        _set_policies(request, on_open, on_closed)
-        _set_times(request, start_at, workflow_timeout, retention)
+        set_policies(request, on_open, on_closed)
+        set_times(request, start_at, workflow_timeout, retention)
         answer = await self._calls.unary(self._calls.workflows.StartWorkflow, request)
         started = Started(answer.created, answer.run_id, answer.fence, workflow_state(answer.state), answer.definition_fingerprint)
         ref = WorkflowRef(workflow_type, key, self.config.namespace, answer.workflow.round or None)
-        return Run(self._calls, ref, started=started, output_type=_output_type(workflow))
+        return Run(self._calls, ref, started=started, output_type=output_type(workflow))
 
     def run(self, workflow: Definition | str, key: str, *, round: int | None = None, expected_fence: int | None = None) -> Run:
         """A handle on a workflow by its name; asks nobody.
@@ -193,7 +176,7 @@ class Client:
         """
         workflow_type = workflow if isinstance(workflow, str) else workflow.workflow_type
         ref = WorkflowRef(workflow_type, key, self.config.namespace, round, expected_fence)
-        return Run(self._calls, ref, output_type=_output_type(workflow))
+        return Run(self._calls, ref, output_type=output_type(workflow))
 
     async def get(self, workflow: Definition | str, key: str) -> Workflow:
         """A workflow as it is now. Raises NotFound."""
@@ -256,31 +239,3 @@ class Client:
     async def server_info(self) -> admin_service_pb2.GetServerInfoResponse:
         """The server that answers: version, defaults, limits, store, coordination."""
         return await self._calls.unary(self._calls.admin.GetServerInfo, admin_service_pb2.GetServerInfoRequest())
-
-
-def _output_type(workflow: Definition | str) -> Any:
-    return Any if isinstance(workflow, str) else workflow.output_type()
-
-
-def _set_policies(request: workflow_service_pb2.StartWorkflowRequest, on_open: OnOpen | None, on_closed: OnClosed | None) -> None:
-    kinds = workflow_service_pb2.StartWorkflowRequest
-    if on_open is not None:
-        request.on_open = kinds.OnOpen.Value(f"ON_OPEN_{on_open.upper()}")
-    if on_closed is not None:
-        request.on_closed = kinds.OnClosed.Value(f"ON_CLOSED_{on_closed.upper()}")
-
-
-def _set_times(
-    request: workflow_service_pb2.StartWorkflowRequest,
-    start_at: datetime | None,
-    workflow_timeout: timedelta | None,
-    retention: timedelta | None,
-) -> None:
-    if start_at is not None:
-        if start_at.tzinfo is None:
-            raise ValueError("`start_at` needs a time zone, such as datetime.now(UTC) + ...")
-        request.start_at.FromDatetime(start_at)
-    if workflow_timeout is not None:
-        request.workflow_timeout.FromTimedelta(workflow_timeout)
-    if retention is not None:
-        request.retention.FromTimedelta(retention)

@@ -1,34 +1,11 @@
 """Definitions on the server: register, activate, read."""
 
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import AsyncIterator
 
+from perdure.answers import RegisteredDefinition, registered
 from perdure.calls import Calls
 from perdure.definition import Definition
 from perdure.v1 import admin_service_pb2, definition_pb2
-from perdure.view import time_of
-
-
-@dataclass(frozen=True, slots=True)
-class RegisteredDefinition:
-    """A definition as the server keeps it."""
-
-    workflow_type: str
-    version: str
-    fingerprint: str
-    """Over structure and step contracts; only the server computes it."""
-    step_contracts: Mapping[str, str]
-    active: bool
-    """Whether new starts of the type use it."""
-    policy_revision: int
-    register_time: datetime | None
-    created: bool = False
-    """Whether this call registered it."""
-    warnings: tuple[str, ...] = ()
-    """What is allowed but probably not meant."""
-    message: definition_pb2.RegisteredDefinition = field(default_factory=definition_pb2.RegisteredDefinition, repr=False)
-    """All that the server told."""
 
 
 class Definitions:
@@ -65,21 +42,21 @@ class Definitions:
         )
         answer = await self._calls.unary(self._calls.admin.RegisterDefinition, request)
         warnings = tuple(f"{warning.field}: {warning.description}" for warning in answer.warnings)
-        return _registered(answer.definition, created=answer.created, warnings=warnings)
+        return registered(answer.definition, created=answer.created, warnings=warnings)
 
     async def activate(self, workflow_type: str, fingerprint: str) -> RegisteredDefinition:
         """Makes a registered definition the one that new starts use. Raises NotFound."""
         request = admin_service_pb2.SetActiveDefinitionRequest(
             namespace=self._calls.config.namespace, workflow_type=workflow_type, definition_fingerprint=fingerprint
         )
-        return _registered((await self._calls.unary(self._calls.admin.SetActiveDefinition, request)).definition)
+        return registered((await self._calls.unary(self._calls.admin.SetActiveDefinition, request)).definition)
 
     async def get(self, workflow_type: str, fingerprint: str = "") -> RegisteredDefinition:
         """One definition; without a fingerprint the active one. Raises NotFound."""
         request = admin_service_pb2.GetDefinitionRequest(
             namespace=self._calls.config.namespace, workflow_type=workflow_type, definition_fingerprint=fingerprint
         )
-        return _registered((await self._calls.unary(self._calls.admin.GetDefinition, request)).definition)
+        return registered((await self._calls.unary(self._calls.admin.GetDefinition, request)).definition)
 
     async def list(self, workflow_type: str = "", *, active_only: bool = False) -> AsyncIterator[RegisteredDefinition]:
         """All definitions, or those of one type, by type, newest first; pages are fetched as they are needed."""
@@ -89,24 +66,7 @@ class Definitions:
         while True:
             answer = await self._calls.unary(self._calls.admin.ListDefinitions, request)
             for message in answer.definitions:
-                yield _registered(message)
+                yield registered(message)
             if not answer.next_page_token:
                 return
             request.page_token = answer.next_page_token
-
-
-def _registered(
-    message: definition_pb2.RegisteredDefinition, *, created: bool = False, warnings: tuple[str, ...] = ()
-) -> RegisteredDefinition:
-    return RegisteredDefinition(
-        message.definition.workflow_type,
-        message.definition.version,
-        message.fingerprint,
-        dict(message.step_contracts),
-        message.active,
-        message.policy_revision,
-        time_of(message.register_time),
-        created,
-        warnings,
-        message,
-    )

@@ -3,11 +3,11 @@
 import time
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar, overload
 
 from perdure import limits, payloads
+from perdure.answers import Signalled, Started
 from perdure.calls import Calls
 from perdure.errors import CallTimeout, WorkflowCancelled, WorkflowFailed, WorkflowTerminated
 from perdure.resolution import Resolution
@@ -22,30 +22,6 @@ T = TypeVar("T")
 def _known(request_id: str) -> str:
     """The caller's id, or a new one: the client's own retries must be recognised."""
     return request_id or uuid.uuid4().hex
-
-
-@dataclass(frozen=True, slots=True)
-class Signalled:
-    """A signal is stored."""
-
-    duplicate: bool
-    """It was stored before."""
-    consumed: bool
-    """It ended a wait in the same write; otherwise it is in the inbox."""
-    signal_id: str
-    """What makes it count once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """What a start answered."""
-
-    created: bool
-    """Whether this call began the round; False for every repeat."""
-    run_id: str
-    fence: int
-    state: WorkflowState
-    definition_fingerprint: str
 
 
 class Run:

@@ -3,16 +3,14 @@
 import asyncio
 import time
 from collections import deque
-from typing import Any, Self
-
-from grpc import aio
+from typing import Self
 
 from perdure import limits
-from perdure.calls import END_OF_STREAM, Calls, jittered
+from perdure.calls import Calls, WatchStream
+from perdure.contact import jittered
 from perdure.errors import Overloaded, PerdureError, Unavailable
 from perdure.events import Change, End, Event, Frame, Snapshot, event_of
 from perdure.reasons import ErrorReason
-from perdure.statuses import error_of_call
 from perdure.v1 import workflow_service_pb2
 
 
@@ -22,7 +20,7 @@ class Watching:
     def __init__(self, calls: Calls, request: workflow_service_pb2.WatchRequest) -> None:
         self._calls = calls
         self._request = request
-        self._call: Any = None
+        self._stream: WatchStream | None = None
         self._pending: deque[tuple[Event | None, str]] = deque()
         self._changes: dict[int, int] = {}
         self._frames: dict[tuple[str, int], int] = {}
@@ -58,7 +56,7 @@ class Watching:
             self._failures += 1
             await self._consider(error)
             return
-        if response is END_OF_STREAM:
+        if response is None:
             # Without the workflow's end, a server that leaves has cut it.
             self._drop_stream()
             self._failures += 1
@@ -68,16 +66,10 @@ class Watching:
         self._calls.note_reached()
         self._pending.extend((event_of(message), message.resume_token) for message in response.events)
 
-    async def _read(self) -> Any:
-        if self._call is None:
-            self._call = self._calls.workflows.Watch(self._request, metadata=self._calls.metadata())
-        try:
-            async with asyncio.timeout(limits.WATCH_IDLE_TIMEOUT):
-                return await self._call.read()
-        except TimeoutError:
-            raise Unavailable("the watch heard nothing, not even a keep-alive") from None
-        except aio.AioRpcError as failure:
-            raise error_of_call(failure) from None
+    async def _read(self) -> workflow_service_pb2.WatchResponse | None:
+        if self._stream is None:
+            self._stream = self._calls.watch(self._request)
+        return await self._stream.read()
 
     async def _consider(self, error: PerdureError) -> None:
         if error.reason == ErrorReason.RESUME_TOKEN_INVALID and self._request.resume_token:
@@ -95,9 +87,9 @@ class Watching:
         return jittered(min(limits.RETRY_MAX_INTERVAL, limits.RETRY_INITIAL_INTERVAL * 2 ** min(self._failures, 8)))
 
     def _drop_stream(self) -> None:
-        call, self._call = self._call, None
-        if call is not None:
-            call.cancel()
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.cancel()
 
     def _note_end(self, event: Event) -> None:
         if isinstance(event, End) and not self._request.follow:

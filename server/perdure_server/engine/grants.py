@@ -61,6 +61,7 @@ def build_claim(definition: Definition, workflow: Workflow, name: str, pool: Poo
         last_failure=step.failure,
         failed_inputs=failed,
         hook=_hook(definition, workflow, name) if name in definition.hook_steps else None,
+        cursor=step.children.page_cursor if step.children is not None else None,
     )
 
 
@@ -93,6 +94,8 @@ def has_refs(claim: GrantedClaim) -> bool:
     """Whether something in it lives in a document of its own."""
     if claim.checkpoint is not None and claim.checkpoint.ref is not None:
         return True
+    if claim.cursor is not None and claim.cursor.ref is not None:
+        return True
     if any(value.ref is not None for value in claim.inputs.values()):
         return True
     return any(wake.payload is not None and wake.payload.ref is not None for wake in claim.wakes)
@@ -100,11 +103,12 @@ def has_refs(claim: GrantedClaim) -> bool:
 
 async def resolve_claim(payloads: Payloads, claim: GrantedClaim) -> GrantedClaim:
     """The claim with refs replaced by values, up to limits.CLAIM_INLINE in all; what is beyond travels as refs. Raises StoreUnavailable."""
-    wanted = [claim.checkpoint, *claim.inputs.values(), *(wake.payload for wake in claim.wakes)]
+    wanted = [claim.checkpoint, claim.cursor, *claim.inputs.values(), *(wake.payload for wake in claim.wakes)]
     found = await fetch(payloads, claim.run_id, [value for value in wanted if value is not None], limits.CLAIM_INLINE)
     return replace(
         claim,
         checkpoint=inline(claim.checkpoint, found),
+        cursor=inline(claim.cursor, found),
         inputs={name: inline(value, found) for name, value in claim.inputs.items()},
         wakes=tuple(Wake(wake.condition, wake.signal_id, inline(wake.payload, found)) for wake in claim.wakes),
     )

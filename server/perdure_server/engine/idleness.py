@@ -3,11 +3,12 @@
 What needs time, a signal, a person, or a worker that is not there does not move. A claim moves until its activity ends.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from perdure_server.engine.scripted_worker import ScriptedWorkers
 from perdure_server.kernel import limits
 from perdure_server.kernel.timing import earliest_due
 from perdure_server.kernel.workflow import CLAIMED, ENDED, Workflow, WorkflowState
@@ -42,12 +43,12 @@ class Quiet(Struct, frozen=True):
 
 
 class Idleness:
-    """Looks at a server that is the only one of its store. `holds`: whether a claim is held by a script that says nothing of it yet."""
+    """Looks at a server that is the only one of its store."""
 
-    def __init__(self, engine: "Engine", holds: Callable[[str], bool]) -> None:
+    def __init__(self, engine: "Engine", scripts: ScriptedWorkers) -> None:
         self._engine = engine
         self._workflows = engine.store.workflows
-        self._holds = holds
+        self._scripts = scripts
 
     async def wait(self, scope: Scope, within: int) -> Quiet:
         """Until it was idle at two looks in a row, or for `within` ms of unshifted time. Raises StoreUnavailable."""
@@ -65,7 +66,8 @@ class Idleness:
     async def look(self, scope: Scope) -> Quiet:
         """As it is now. Raises StoreUnavailable."""
         busy = [f"the server: {name}" for name in self._engine.supervisor.works]
-        dues: list[int] = []
+        acts = self._scripts.next_due()
+        dues = [acts] if acts is not None else []
         async for workflow in self._in_scope(scope):
             due = earliest_due(workflow)
             if due is not None:
@@ -77,7 +79,8 @@ class Idleness:
     async def next_due(self, until: int) -> int | None:
         """The earliest due time after now, up to `until`. Raises StoreUnavailable."""
         now = self._engine.clock.now()
-        earliest: int | None = None
+        acts = self._scripts.next_due()
+        earliest = acts if acts is not None and now < acts <= until else None
         for row in await self._workflows.due(until, _MOST):
             if earliest is not None and row.wake_time >= earliest:
                 break  # wake times may be early, never late
@@ -136,7 +139,7 @@ class Idleness:
         moving = [f"{name}: due"] if due is not None and due <= self._engine.clock.now() else []
         for step_name, step in workflow.steps.items():
             claim = step.claim
-            if step.state in CLAIMED and claim is not None and claim.nonce not in scope.ignoring and not self._holds(claim.nonce):
+            if step.state in CLAIMED and claim is not None and claim.nonce not in scope.ignoring and not self._scripts.holds(claim.nonce):
                 moving.append(f"{name}: {step_name} {step.state.name}, attempt {step.attempt} on {claim.worker_id or 'a worker'}")
         served = frozenset() if scope.ready else frozenset(self._engine.desk.served_queues())
         ready = (queue for queue in workflow.ready if scope.ready or queue in served)

@@ -1,8 +1,9 @@
-"""What only a test server has: a clock that can be moved, and a look at whether anything still moves."""
+"""What only a test server has: a clock that can be moved, workers that follow scripts, and a look at whether anything still moves."""
 
 from typing import TYPE_CHECKING
 
 from perdure_server.engine.idleness import Idleness
+from perdure_server.engine.scripted_worker import ScriptedWorkers
 from perdure_server.engine.shifted_clock import ShiftedClock
 from perdure_server.engine.time_travel import TimeTravel
 
@@ -15,5 +16,6 @@ class Rehearsal:
 
     def __init__(self, engine: "Engine", clock: ShiftedClock) -> None:
         self.clock = clock
-        self.idleness = Idleness(engine, lambda _nonce: False)
-        self.time = TimeTravel(engine, clock, self.idleness)
+        self.scripts = ScriptedWorkers(engine)
+        self.idleness = Idleness(engine, self.scripts)
+        self.time = TimeTravel(engine, clock, self.idleness, self.scripts)

@@ -10,7 +10,7 @@ from perdure_server.engine.commands import ReportCommand, Settlement, outcome_di
 from perdure_server.engine.desk import Pool
 from perdure_server.engine.grants import build_claim, has_refs, resolve_claim
 from perdure_server.engine.rounds import submit_to_run
-from perdure_server.engine.spill import payload_of
+from perdure_server.engine.spill import payloads_of
 from perdure_server.engine.streams import WorkerStream
 from perdure_server.engine.values import GrantedClaim, ResultIn, SettledOut
 from perdure_server.kernel import limits
@@ -86,7 +86,7 @@ class Results:
             await self._let_frames_pass(address.nonce)
         digest = outcome_digest(result.outcome)
         outcome = result.outcome
-        if self._spill.needed(address.workflow_id, [payload_of(outcome)]):
+        if self._spill.needed(address.workflow_id, payloads_of(outcome)):
             outcome = await self._spill.outcome(address.workflow_id, address.run_id, outcome)
         report = Report(address.step, address.nonce, outcome, digest, self._dice(), result.last_frame_seq)
         command = ReportCommand(address.run_id, report, prefer)

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from perdure_server.engine.addresses import address_of
 from perdure_server.engine.aftermath import Aftermath
-from perdure_server.engine.audit import Audit
 from perdure_server.engine.catalog import Catalog
+from perdure_server.engine.children import ChildWorkflows
 from perdure_server.engine.claimtable import ClaimTable, LocalClaim
 from perdure_server.engine.commands import (
     CancelCommand,
@@ -23,8 +23,8 @@ from perdure_server.engine.explain import Explainer
 from perdure_server.engine.frames import ClaimTurns
 from perdure_server.engine.hub import DEFINITIONS, LISTEN_LOOP, Hub
 from perdure_server.engine.judge import Judge
-from perdure_server.engine.listing import Listing
 from perdure_server.engine.mailbox import Mailboxes
+from perdure_server.engine.operations import Operations
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.people import People
 from perdure_server.engine.polls import Polls
@@ -115,17 +115,24 @@ class Engine:
         self.conclude = self.results.conclude
         self.queries = Queries(store, self.catalog, self.hub)
         self.people = People(parts, self.mailboxes, self.queries, spill=self.spill, hub=self.hub)
-        self.audit = Audit(parts)
+        self.operations = Operations(parts, self.catalog, self)
+        self.audit, self.listing = self.operations.audit, self.operations.listing
         self.explain = Explainer(parts, self.queries).explain
         self.get = self.queries.get
         self.wait_for_result = self.queries.wait_for_result
-        self.listing = Listing(parts, self.catalog)
         self.fetch_payload = self.queries.fetch_payload
         self.definition = self.queries.definition
         self.versions = self.queries.versions
         self.polls = Polls(parts, self.desk, self.subscriptions, self._give_back)
+        self.children = ChildWorkflows(parts, self.mailboxes, self.catalog, self.duties, self.spill)
         self._aftermath = Aftermath(parts, self.dispatch, self.hub, self.sweep, self.claims)
+        self._aftermath.on_children = self.children.tend_soon
         self.rounds = Rounds(parts, self.mailboxes, self.catalog, self.duties, self._aftermath.announce)
+        self._wire()
+        self.draining = False
+
+    def _wire(self) -> None:
+        """Who hears of what; parts that need one another know nothing of it."""
         self.mailboxes.on_grant_found = self._aftermath.deliver
         self.mailboxes.on_doubt = self._remote_change
         self.mailboxes.on_read = self.workers.noticed
@@ -135,7 +142,6 @@ class Engine:
         self.hub.on_remote_change = self._remote_change
         self.hub.on_session = self.workers.superseded
         self.hub.on_definitions = self._definitions_changed
-        self.draining = False
 
     async def open(self) -> None:
         """Start the background loops."""
@@ -150,7 +156,7 @@ class Engine:
             "view": self.dispatch.view_step,
             "ready": self._ready_step,
             "refresh": self.workers.refresh_step,
-            "audit retention": self.audit.retention_step,
+            **self.operations.loops(),
             LISTEN_LOOP: self.hub.listen_step,
             "poll": self.hub.poll_step,
         }
@@ -162,10 +168,12 @@ class Engine:
         """No more grants; every worker is asked to leave within `grace` ms."""
         self.draining = True
         self.desk.closed = True
+        self.operations.leave()
         self.workers.go_away(grace)
 
     async def close(self) -> None:
         """Let what is under way finish, results and mailboxes too, then end all loops."""
+        self.operations.leave()
         await self.supervisor.finish(_FINISH_WITHIN)
         await self.supervisor.close()
 

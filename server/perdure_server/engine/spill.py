@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.outcomes import Completed, Failed, Outcome, Released, Waiting
+from perdure_server.kernel.outcomes import Completed, Failed, Outcome, Page, Released, Waiting
 from perdure_server.kernel.values import Failure, Payload
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.clock import Clock
@@ -50,18 +50,23 @@ class Spill:
                 return Waiting(wait, await self.spill(workflow_id, run_id, checkpoint), keep)
             case Released(checkpoint, keep):
                 return Released(await self.spill(workflow_id, run_id, checkpoint), keep)
+            case Page(count, children, cursor):
+                children = await self.spill(workflow_id, run_id, children)
+                return Page(count, children, await self.spill(workflow_id, run_id, cursor))
             case _:
                 return outcome
 
 
-def payload_of(outcome: Outcome) -> Payload | None:
-    """The payload that an outcome brings."""
+def payloads_of(outcome: Outcome) -> tuple[Payload | None, ...]:
+    """The payloads that an outcome brings."""
     match outcome:
         case Completed(output):
-            return output
+            return (output,)
         case Failed(failure):
-            return failure.details
+            return (failure.details,)
         case Waiting(_, checkpoint) | Released(checkpoint):
-            return checkpoint
+            return (checkpoint,)
+        case Page(_, children, cursor):
+            return children, cursor
         case _:
-            return None
+            return ()

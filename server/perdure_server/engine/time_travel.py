@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from perdure_server.engine.idleness import Idleness, Scope
+from perdure_server.engine.scripted_worker import ScriptedWorkers
 from perdure_server.engine.shifted_clock import ShiftedClock
 from perdure_server.kernel import limits
 from perdure_server.kernel.timing import earliest_due
@@ -31,10 +32,11 @@ class Advanced(Struct, frozen=True):
 class TimeTravel:
     """Moves the clock of a test server."""
 
-    def __init__(self, engine: "Engine", clock: ShiftedClock, idleness: Idleness) -> None:
+    def __init__(self, engine: "Engine", clock: ShiftedClock, idleness: Idleness, scripts: ScriptedWorkers) -> None:
         self._engine = engine
         self._clock = clock
         self._idleness = idleness
+        self._scripts = scripts
         self._one_at_a_time = asyncio.Lock()
 
     async def advance_by(self, duration: int, waits: bool = True) -> Advanced:
@@ -75,7 +77,7 @@ class TimeTravel:
 
     async def _fire(self) -> int:
         """Do what is due; returns in how many workflows something happened."""
-        fired = 0
+        fired = self._scripts.play()
         for _ in range(_WINDOWS):
             now = self._clock.now()
             rows = await self._engine.store.workflows.due(now, _WINDOW)

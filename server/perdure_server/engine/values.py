@@ -111,6 +111,7 @@ class GrantedClaim(Struct, frozen=True):
     last_failure: Failure | None
     failed_inputs: Mapping[str, Failure] = {}
     hook: HookFacts | None = None
+    cursor: Payload | None = None
 
 
 class ResultIn(Struct, frozen=True, omit_defaults=True):

@@ -126,11 +126,15 @@ class Workers:
         await happened(self._refresh, _REFRESH)
         self._refresh.clear()
         try:
-            for stream in list(self._streams):
-                await stream.refresh()
+            await self.refresh()
         except BaseException:
             self._refresh.set()
             raise
+
+    async def refresh(self) -> None:
+        """Look again, now. Raises StoreUnavailable."""
+        for stream in list(self._streams):
+            await stream.refresh()
 
     def go_away(self, grace: int) -> None:
         """Ask every worker to leave."""

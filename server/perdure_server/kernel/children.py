@@ -52,6 +52,14 @@ def parent_link(workflow: Workflow, name: str, generation: int, kind: StepKind =
     return Parent(key.workflow_type, key.business_key, workflow.round, workflow.run_id, name, generation, index, is_single, depth)
 
 
+def is_child_of(workflow: Workflow, parent: Parent) -> bool:
+    """Whether this is the child of that very index, generation and run."""
+    found = workflow.parent
+    if found is None:
+        return False
+    return (found.run_id, found.step, found.generation, found.index) == (parent.run_id, parent.step, parent.generation, parent.index)
+
+
 # ----------------------------------------------------------------------------------------------------------------- sources
 
 

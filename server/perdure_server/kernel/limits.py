@@ -104,6 +104,13 @@ AUDIT_RETENTION: Final = 90 * DAY
 AUDIT_WITHIN: Final = 5 * SECOND  # an answer waits this long for its audit record
 AUDIT_GIVE_UP: Final = 10 * MINUTE  # after that a record that the store never took is counted as lost
 AUDIT_REFUSALS_WAITING: Final = 100
+BATCH_RETENTION: Final = 30 * DAY  # of an ended batch; as long its request id is remembered
+BATCH_LEASE: Final = 15 * SECOND  # a server that has not got on with a batch for so long is thought lost
+BATCH_ITEMS: Final = 100  # taken in hand at once
+BATCH_AT_ONCE: Final = 16
+BATCH_PER_SECOND: Final = 200.0  # and the most that may be asked for
+BATCH_REFUSALS: Final = 20
+BATCHES_RUNNING: Final = 100  # looked at by one server
 HOUSEKEEPING_INTERVAL: Final = 20 * SECOND
 HOUSEKEEPING_BATCH: Final = 500
 

@@ -66,7 +66,7 @@ def seal(definition: Definition, old: Workflow | None, new: Workflow, now: int) 
     early = stored is not None and now < stored and (exact is None or stored <= exact) and not new.is_ended
     return replace(
         new,
-        inline_bytes=inline,
+        inline_bytes=old.inline_bytes if inline == old.inline_bytes else inline,
         revision=old.revision + 1,
         wake_time=stored if early else exact,
         ready=old.ready if old.ready == ready else ready,

@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure_server.kernel import limits
+from perdure_server.kernel.child_state import Parent
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.effects import Effect, WorkflowStarted
@@ -56,6 +57,7 @@ class Start(Struct, frozen=True, omit_defaults=True):
     workflow_timeout: int | None = None
     retention: int | None = None
     signals: tuple[Signal, ...] = ()
+    parent: Parent | None = None  # set by the engine only: a map or child step starts it
     expected_fence: int | None = None  # of the round that is there; not compared if there is none
 
 
@@ -98,6 +100,7 @@ def blank(definition: Definition, command: Start, now: int) -> Workflow:
         fairness_key=command.fairness_key,
         fairness_weight=command.fairness_weight,
         retention=command.retention if command.retention is not None else definition.retention,
+        parent=command.parent,
     )
 
 

@@ -11,6 +11,7 @@ from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import Workflow, WorkflowState
 from perdure_server.ports.audit import AuditTrail
+from perdure_server.ports.batches import Batches
 from perdure_server.ports.resources import Resources
 
 
@@ -258,6 +259,7 @@ class Store(Protocol):
     definitions: Definitions
     resources: Resources
     audit: AuditTrail
+    batches: Batches
 
     async def open(self) -> None:
         """Connect, probe, ensure indexes, migrate. Raises StoreUnavailable, or StoreError with what is wrong and how to put it right."""

@@ -32,6 +32,12 @@ class TestingService(RefusedTestingService):
             advanced = await time.advance_to_next_due(waits)
         return _advanced(advanced)
 
+    async def script_outcomes(self, request: wire.ScriptOutcomesRequest, _context: Context) -> wire.ScriptOutcomesResponse:
+        """Play the worker of a type."""
+        namespace, scripts = decode.outcomes(request)
+        count = await self._rehearsal.scripts.script(namespace, request.workflow_type, scripts, request.replace)
+        return wire.ScriptOutcomesResponse(script_count=count)
+
     async def wait_idle(self, request: wire.WaitIdleRequest, _context: Context) -> wire.WaitIdleResponse:
         """Wait until nothing moves, for a while."""
         scope, within = decode.idle_wait(request)

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.audit import AuditTrail
+from perdure_server.ports.batches import Batches
 from perdure_server.ports.errors import CorruptDocument, DocumentTooLarge
 from perdure_server.ports.resources import Resources
 from perdure_server.ports.store import (
@@ -29,6 +30,7 @@ from perdure_server.ports.store import (
 )
 from perdure_server.store import documents, limits
 from perdure_server.store.audit import MemoryAudit
+from perdure_server.store.batches import MemoryBatches
 from perdure_server.store.driver import encoded
 from perdure_server.store.memory_records import Around, MemoryDefinitions, MemoryPayloads, MemorySessions
 from perdure_server.store.memory_resources import MemoryResources
@@ -79,6 +81,7 @@ class MemoryStore:
     definitions: Definitions
     resources: Resources
     audit: AuditTrail
+    batches: Batches
 
     def __init__(self, clock: Callable[[], int], faults: Faults = no_faults, document_bytes: int = limits.DOCUMENT_BYTES) -> None:
         self.faults = faults
@@ -90,6 +93,7 @@ class MemoryStore:
         self.definitions = MemoryDefinitions(self._around)
         self.resources = MemoryResources(self._around)
         self.audit = MemoryAudit(self._around)
+        self.batches = MemoryBatches(self._around)
 
     async def open(self) -> None:
         """Nothing to connect."""

@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from perdure_server.ports.audit import AuditTrail
+from perdure_server.ports.batches import Batches
 from perdure_server.ports.errors import StoreError
 from perdure_server.ports.resources import Resources
 from perdure_server.ports.store import Definitions, Payloads, Sessions, Workflows
 from perdure_server.store.audit import MongoAudit
+from perdure_server.store.batches import MongoBatches
 from perdure_server.store.committer import Road
 from perdure_server.store.definitions import MongoDefinitions
 from perdure_server.store.driver import Connection, Driver
@@ -36,6 +38,7 @@ class MongoStore:
     definitions: Definitions
     resources: Resources
     audit: AuditTrail
+    batches: Batches
 
     def __init__(self, url: str, database: str, driver: Driver = "motor", road: Road | None = None) -> None:
         """Raises StoreError when the URL cannot be used."""
@@ -59,6 +62,7 @@ class MongoStore:
         self.definitions = MongoDefinitions(self.connection, abilities.linearizable)
         self.resources = MongoResources(self.connection, abilities.linearizable)
         self.audit = MongoAudit(self.connection, abilities.linearizable)
+        self.batches = MongoBatches(self.connection, abilities.linearizable)
 
     async def close(self) -> None:
         """As the port says."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from perdure_server.ports.errors import StoreError
-from perdure_server.store import documents, limits
+from perdure_server.store import batches, documents, limits
 from perdure_server.store.audit import AUDIT, NEWEST_FIRST, OF_WORKFLOW, OLDEST
 from perdure_server.store.definitions import ACTIVE, DEFINITIONS
 from perdure_server.store.driver import MAJORITY, Connection
@@ -37,6 +37,7 @@ INDEXES: Final[dict[str, tuple[tuple[Keys, bool], ...]]] = {
     ACTIVE: (({"namespace": 1, "workflow_type": 1}, False),),
     RESOURCES: (({"namespace": 1, "name": 1}, False),),
     STRIPES: (({"namespace": 1, "resource": 1, "key": 1}, False), ({"in_use": 1}, True), ({"waiting_count": 1}, True)),
+    batches.BATCHES: ((batches.NEWEST_FIRST, False), (batches.BY_STATE, False), (batches.BY_END, True)),
     AUDIT: ((NEWEST_FIRST, False), (OF_WORKFLOW, True), (OLDEST, False)),
 }
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from perdure.answers import RegisteredDefinition
 from perdure.cli.output import ago, console, echo_json, message_json
 from perdure.cli.session import connected, json_option
 from perdure.client import Client
 from perdure.definition_file import dump_definition, load_definition
-from perdure.definitions import RegisteredDefinition
 from perdure.errors import Unavailable
 from perdure.v1 import definition_pb2
 

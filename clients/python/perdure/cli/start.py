@@ -7,8 +7,9 @@ import click
 from perdure.cli.output import echo_json
 from perdure.cli.result import print_result
 from perdure.cli.session import Duration, Json, Label, connected, json_option, key_argument, type_argument
-from perdure.client import Client, OnClosed, OnOpen
+from perdure.client import Client
 from perdure.payloads import Payload
+from perdure.starting import OnClosed, OnOpen
 
 
 @click.command()

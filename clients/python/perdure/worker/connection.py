@@ -10,8 +10,9 @@ import grpc
 from grpc import aio
 
 from perdure import limits
-from perdure.calls import END_OF_STREAM, call_metadata, open_channel
+from perdure.calls import END_OF_STREAM, open_channel
 from perdure.config import ConnectionConfig
+from perdure.contact import call_metadata
 from perdure.errors import CallTimeout, Unavailable
 from perdure.statuses import error_of_call
 from perdure.v1 import worker_service_pb2

@@ -15,8 +15,9 @@ from typing import Any
 import grpc
 
 from perdure import limits
-from perdure.calls import Calls, jittered
+from perdure.calls import Calls
 from perdure.config import ConnectionConfig
+from perdure.contact import jittered
 from perdure.errors import AccessDenied, InvalidRequest, NotAllowed, PerdureError, Unavailable
 from perdure.reasons import ErrorReason
 from perdure.statuses import error_of_status

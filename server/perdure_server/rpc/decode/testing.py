@@ -2,8 +2,10 @@
 
 from perdure.testing.v1 import test_service_pb2 as wire
 from perdure_server.engine.idleness import Scope
+from perdure_server.engine.scripts import Script
+from perdure_server.kernel.validation import TYPE_NAME
 from perdure_server.rpc import limits
-from perdure_server.rpc.decode import values
+from perdure_server.rpc.decode import scripted, values
 from perdure_server.rpc.decode.filters import indexed_query
 from perdure_server.rpc.faults import Faults
 
@@ -23,6 +25,16 @@ def target(message: wire.AdvanceTimeRequest) -> tuple[str, int]:
         faults.add("target", "is not set: give by, to_time or to_next_due")
     faults.check()
     return kind, amount
+
+
+def outcomes(message: wire.ScriptOutcomesRequest) -> tuple[str, tuple[Script, ...]]:
+    """Of which namespace, and how attempts end. Raises FieldViolation with all faults."""
+    faults = Faults()
+    namespace = values.namespace(message.namespace, "namespace", faults)
+    values.name(message.workflow_type, "workflow_type", TYPE_NAME, faults)
+    scripts = scripted.scripts(message.outcomes, faults)
+    faults.check()
+    return namespace, scripts
 
 
 def idle_wait(message: wire.WaitIdleRequest) -> tuple[Scope, int]:

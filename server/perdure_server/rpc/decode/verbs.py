@@ -48,9 +48,9 @@ def resolve(message: admin.ResolveStepRequest) -> tuple[Ref, Resolution, Conditi
     if not message.reason:
         faults.add("reason", "is required")
     values.name(message.step, "step", STEP_NAME, faults)
-    resolution = _resolution(message.resolution, faults)
+    found = resolution(message.resolution, faults)
     faults.check()
-    return ref, resolution, conditions
+    return ref, found, conditions
 
 
 def with_wire_paths(error: FieldViolation) -> FieldViolation:
@@ -89,7 +89,8 @@ def _conditional(message: VerbMessage, faults: Faults) -> tuple[Ref, Conditions]
     return found, Conditions(message.request_id, message.etag, getattr(message, "validate_only", False))
 
 
-def _resolution(message: resource_pb2.StepResolution, faults: Faults) -> Resolution:
+def resolution(message: resource_pb2.StepResolution, faults: Faults) -> Resolution:
+    """How a step is settled."""
     decoder = _RESOLUTIONS.get(message.WhichOneof("resolution") or "")
     if decoder is None:
         faults.add("resolution", "is not set: completed, failed, retry or pass_over")

@@ -7,7 +7,7 @@ from perdure.v1 import claim_pb2, worker_service_pb2
 from perdure.v1.watch_pb2 import Frame as WireFrame
 from perdure_server.engine.values import HeartbeatIn, HeldIn, Hello, ResultIn
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import Definition, StepKind
+from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.outcomes import Cancelled, Completed, Failed, Outcome, Released, Waiting
 from perdure_server.kernel.policy_validation import QUEUE_NAME
 from perdure_server.kernel.rejection import FieldViolation
@@ -232,7 +232,7 @@ def _built_for(definition: Definition | FieldViolation, message: claim_pb2.Pool,
         return {}
     if definition.workflow_type != message.workflow_type:
         faults.add(f"{field}.definition_index", f"points to a definition of type {definition.workflow_type!r}")
-    found = {step.name: step.contract for step in definition.steps if step.kind is StepKind.ACTIVITY}
+    found = {step.name: step.contract for step in definition.steps if step.by_worker}
     if not message.steps:
         return found
     for step in message.steps:

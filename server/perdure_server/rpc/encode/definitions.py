@@ -3,7 +3,7 @@
 from typing import Final
 
 from perdure.v1 import definition_pb2 as wire
-from perdure_server.kernel.definition import Definition, Exhaustion, Hook, StepDefinition, StepKind
+from perdure_server.kernel.definition import Definition, Exhaustion, Hook, StepDefinition
 from perdure_server.kernel.values import RetryPolicy
 from perdure_server.rpc.encode import values
 
@@ -18,7 +18,7 @@ def registered(target: wire.RegisteredDefinition, source: Definition, active: bo
     target.policy_revision = source.policy_revision
     target.active = active
     target.etag = f"{source.fingerprint[:16]}.{source.policy_revision}.{'a' if active else 'i'}"
-    target.step_contracts.update({step.name: step.contract for step in source.steps if step.kind is StepKind.ACTIVITY})
+    target.step_contracts.update({step.name: step.contract for step in source.steps if step.by_worker})
 
 
 def definition(target: wire.Definition, source: Definition) -> None:
@@ -83,6 +83,6 @@ def _policy(policy: wire.StepPolicy, source: StepDefinition) -> None:
         timeout: int | None = getattr(source, name)
         if timeout is not None:
             values.duration(getattr(policy, name), timeout)
-    if source.kind is StepKind.ACTIVITY:
+    if source.by_worker:
         values.duration(policy.attempt_timeout, source.attempt_timeout)
         retry(policy.retry, source.retry)

@@ -6,7 +6,7 @@ from typing import Final
 from perdure.v1 import claim_pb2, errors_pb2, resource_pb2
 from perdure.v1 import worker_service_pb2 as service
 from perdure_server.engine.values import GrantedClaim, HeartbeatOut, HookFacts, PoolServed, RenewedOut, SettledOut, Welcome
-from perdure_server.kernel.definition import Definition, StepKind
+from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.values import LossCause
 from perdure_server.ports.store import Session, Subscription
@@ -192,7 +192,7 @@ def offered(target: claim_pb2.OfferedDefinitionStatus, index: int, source: tuple
         return
     definition, target.active = source
     target.fingerprint = definition.fingerprint
-    target.step_contracts.update({step.name: step.contract for step in definition.steps if step.kind is StepKind.ACTIVITY})
+    target.step_contracts.update({step.name: step.contract for step in definition.steps if step.by_worker})
 
 
 def worker(target: resource_pb2.Worker, source: Session) -> None:

@@ -140,7 +140,7 @@ def step_of(target: wire.StepView, source: Workflow, definition: Definition, nam
     hook = definition.hook_steps.get(name)
     if hook is not None:
         target.hook = hook_kind(hook[0])
-    if plan.kind is StepKind.ACTIVITY:
+    if plan.by_worker:
         target.queue = queue_of(source, plan)
     if own.state is StepState.BLOCKED:
         return

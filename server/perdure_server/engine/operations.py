@@ -1,0 +1,35 @@
+"""What operators use: lists, the audit trail, batches. Built by the engine out of its parts."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from perdure_server.engine.audit import Audit
+from perdure_server.engine.batch_runner import BatchRunner
+from perdure_server.engine.batch_verbs import Calls, verbs
+from perdure_server.engine.batches import Batches
+from perdure_server.engine.catalog import Catalog
+from perdure_server.engine.listing import Listing
+from perdure_server.engine.parts import Parts
+
+
+class Operations:
+    """One of each."""
+
+    def __init__(self, parts: Parts, catalog: Catalog, calls: Calls) -> None:
+        self.audit = Audit(parts)
+        self.listing = Listing(parts, catalog)
+        self.batches = Batches(parts, self.listing)
+        self.batch_runner = BatchRunner(parts, self.listing, self.audit)
+        self.batch_runner.verbs |= verbs(calls)
+        self.batches.on_new = self.batch_runner.wake
+
+    def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        """Background loops by name."""
+        return {
+            "audit retention": self.audit.retention_step,
+            "batches": self.batch_runner.look_step,
+            "batch retention": self.batches.retention_step,
+        }
+
+    def leave(self) -> None:
+        """Take nothing more in hand."""
+        self.batch_runner.leave()
