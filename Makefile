@@ -63,9 +63,11 @@ format: setup ## Formats, and fixes what ruff can fix
 
 gen: setup ## Generated code and generated documentation
 	$(PY) tools/gen.py $(ARGS)
+	$(PY) tools/sync_client.py
 
 gen-check: setup
 	$(PY) tools/gen.py --check
+	$(PY) tools/sync_client.py --check
 
 proto-lint: setup ## buf lint, format and breaking (needs npx; downloads buf once)
 	$(PY) tools/gen.py --lint

@@ -60,9 +60,9 @@ class Method(Protocol[RequestT_contra, S]):
         """Begins the call."""
 
 
-def open_channel(config: ConnectionConfig, credentials: grpc.ChannelCredentials | None = None, *, alone: bool = False) -> aio.Channel:
-    """A channel of the running loop. `alone`: with a connection of its own, which no other channel shares."""
-    options: list[tuple[str, Any]] = [
+def channel_options(*, alone: bool = False) -> list[tuple[str, Any]]:
+    """Options of every channel. `alone`: with a connection of its own, which no other channel shares."""
+    return [
         ("grpc.service_config", SERVICE_CONFIG),
         ("grpc.max_receive_message_length", limits.MESSAGE_BYTES),
         ("grpc.max_send_message_length", limits.MESSAGE_BYTES),
@@ -73,6 +73,11 @@ def open_channel(config: ConnectionConfig, credentials: grpc.ChannelCredentials 
         ("grpc.use_local_subchannel_pool", int(alone)),
         ("grpc.primary_user_agent", CLIENT_NAME),
     ]
+
+
+def open_channel(config: ConnectionConfig, credentials: grpc.ChannelCredentials | None = None, *, alone: bool = False) -> aio.Channel:
+    """A channel of the running loop. `alone`: with a connection of its own, which no other channel shares."""
+    options = channel_options(alone=alone)
     if credentials is None:
         return aio.insecure_channel(config.address, options=options)
     return aio.secure_channel(config.address, credentials, options=options)
@@ -82,15 +87,24 @@ class Calls(Contact):
     """The channel of one client, on the loop that first used it."""
 
     def __init__(
-        self, config: ConnectionConfig, timeout: float, connect_timeout: float, credentials: grpc.ChannelCredentials | None
+        self,
+        config: ConnectionConfig,
+        timeout: float,
+        connect_timeout: float,
+        credentials: grpc.ChannelCredentials | None,
+        channel: aio.Channel | None = None,
     ) -> None:
+        """`channel`: one that is there already, and stays open."""
         super().__init__(config, timeout, connect_timeout, credentials)
+        self._given = channel
         self._channel: aio.Channel | None = None
         self._process_id = 0
 
     @property
     def channel(self) -> aio.Channel:
         """The channel, opened at its first use. Raises RuntimeError in a forked child, where gRPC does not work."""
+        if self._given is not None:
+            return self._given
         if self._channel is None:
             self._channel = open_channel(self.config, self.credentials)
             self._process_id = os.getpid()

@@ -27,6 +27,7 @@ class Client:
 
     Use it as `async with Client() as client`, or call `close` at the end. It belongs to the event loop that first uses it.
     Every call has a deadline, `timeout`; until then UNAVAILABLE is tried again, so that a restart of the server is no error.
+    A `channel` that is given is used for everything but workers, and stays open.
     Before the first answer that takes no longer than `connect_timeout`: probably no server runs at that address.
     """
 
@@ -37,12 +38,13 @@ class Client:
         namespace: str | None = None,
         token: str | None = None,
         credentials: grpc.ChannelCredentials | None = None,
+        channel: grpc.aio.Channel | None = None,
         timeout: timedelta = timedelta(seconds=limits.CALL_TIMEOUT),
         connect_timeout: timedelta = timedelta(seconds=limits.FIRST_CONTACT_TIMEOUT),
     ) -> None:
         self.config = connection_config(address, namespace, token)
         """Where the server is and who asks."""
-        self._calls = Calls(self.config, timeout.total_seconds(), connect_timeout.total_seconds(), credentials)
+        self._calls = Calls(self.config, timeout.total_seconds(), connect_timeout.total_seconds(), credentials, channel)
         self.definitions = Definitions(self._calls)
         """The definitions of the namespace."""
 

@@ -1,0 +1,142 @@
+"""Calls of the synchronous client: a blocking channel, a deadline on everything, UNAVAILABLE tried again and nothing else."""
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+import grpc
+
+from perdure import limits
+from perdure.calls import channel_options
+from perdure.config import ConnectionConfig
+from perdure.contact import Contact
+from perdure.errors import Unavailable
+from perdure.statuses import RpcFailure, error_of_call
+from perdure.v1 import workflow_service_pb2
+from perdure.v1.admin_service_pb2_grpc import AdminServiceStub
+from perdure.v1.workflow_service_pb2_grpc import WorkflowServiceStub
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RequestT_contra = TypeVar("RequestT_contra", contravariant=True)
+S_co = TypeVar("S_co", covariant=True)
+S = TypeVar("S")
+
+
+class Method(Protocol[RequestT_contra, S_co]):
+    """One unary method of a stub."""
+
+    def __call__(self, request: RequestT_contra, /, *, timeout: float | None, metadata: Any) -> S_co:
+        """The call, blocking."""
+
+
+class Calls(Contact):
+    """The channel of one client, which threads may share."""
+
+    def __init__(
+        self,
+        config: ConnectionConfig,
+        timeout: float,
+        connect_timeout: float,
+        credentials: grpc.ChannelCredentials | None,
+        channel: grpc.Channel | None = None,
+    ) -> None:
+        """`channel`: one that is there already, such as that of `grpc_testing`; it stays open."""
+        super().__init__(config, timeout, connect_timeout, credentials)
+        self._given = channel
+        self._channel: grpc.Channel | None = None
+        self._process_id = 0
+        self._opening = threading.Lock()
+
+    @property
+    def channel(self) -> grpc.Channel:
+        """The channel, opened at its first use. Raises RuntimeError in a forked child, where gRPC does not work."""
+        if self._given is not None:
+            return self._given
+        with self._opening:
+            if self._channel is None:
+                self._channel = open_channel(self.config, self.credentials)
+                self._process_id = os.getpid()
+            elif self._process_id != os.getpid():
+                raise RuntimeError("this client was opened before a fork; gRPC cannot go on in the child: make a new Client there")
+            return self._channel
+
+    @property
+    def workflows(self) -> WorkflowServiceStub:
+        """What business services call."""
+        return WorkflowServiceStub(self.channel)
+
+    @property
+    def admin(self) -> AdminServiceStub:
+        """What operators and deployments call."""
+        return AdminServiceStub(self.channel)
+
+    def unary(self, method: Method[RequestT_contra, S], request: RequestT_contra, within: float | None = None) -> S:
+        """One call with its retries, `within` so many seconds (None: the client's). Raises PerdureError."""
+        allowed = self.timeout if within is None else within
+        began = time.monotonic()
+        interval = limits.RETRY_INITIAL_INTERVAL
+        while True:
+            remaining = began + allowed - time.monotonic()
+            try:
+                answer = method(request, timeout=max(0.001, remaining), metadata=self.metadata())
+            except grpc.RpcError as failure:
+                error = error_of_call(cast("RpcFailure", failure))
+                pause = self.pause(error, began, allowed, interval)
+                if pause is None:
+                    raise error from None
+            else:
+                self.note_reached()
+                return answer
+            time.sleep(pause)
+            interval = min(limits.RETRY_MAX_INTERVAL, interval * 2)
+
+    def watch(self, request: workflow_service_pb2.WatchRequest) -> "WatchStream":
+        """Opens a stream of a watch."""
+        return WatchStream(self.workflows.Watch(request, metadata=tuple(self.metadata())))
+
+    def close(self) -> None:
+        """Closes the channel; calls that still run end with CANCELLED."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+
+class WatchStream:
+    """One stream of a watch."""
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+        self._answers: Iterator[workflow_service_pb2.WatchResponse] = iter(call)
+        self._silent = False
+
+    def read(self) -> workflow_service_pb2.WatchResponse | None:
+        """The next message; None at the stream's end. Raises PerdureError, also when it was silent for too long."""
+        alarm = threading.Timer(limits.WATCH_IDLE_TIMEOUT, self._give_up)
+        alarm.daemon = True
+        alarm.start()
+        try:
+            return next(self._answers, None)
+        except grpc.RpcError as failure:
+            if self._silent:
+                raise Unavailable("the watch heard nothing, not even a keep-alive") from None
+            raise error_of_call(cast("RpcFailure", failure)) from None
+        finally:
+            alarm.cancel()
+
+    def cancel(self) -> None:
+        """Ends it."""
+        self._call.cancel()
+
+    def _give_up(self) -> None:
+        self._silent = True
+        self._call.cancel()
+
+
+def open_channel(config: ConnectionConfig, credentials: grpc.ChannelCredentials | None = None) -> grpc.Channel:
+    """A blocking channel, with the options of the asynchronous one."""
+    if credentials is None:
+        return grpc.insecure_channel(config.address, options=channel_options())
+    return grpc.secure_channel(config.address, credentials, options=channel_options())

@@ -1,0 +1,73 @@
+# Made by `python tools/sync_client.py` from perdure/definitions.py; do not edit.
+"""Definitions on the server: register, activate, read."""
+
+from collections.abc import Iterator
+
+from perdure.answers import RegisteredDefinition, registered
+from perdure.definition import Definition
+from perdure.sync.calls import Calls
+from perdure.v1 import admin_service_pb2, definition_pb2
+
+
+class Definitions:
+    """The definitions of one namespace; `client.definitions`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def register(
+        self,
+        definition: Definition | definition_pb2.Definition,
+        *,
+        activate: bool = False,
+        validate_only: bool = False,
+        update_policy: bool = False,
+    ) -> RegisteredDefinition:
+        """Registers a definition; the same content again changes nothing.
+
+        Args:
+            definition: What to register.
+            activate: Also make it the one that new starts of its type use.
+            validate_only: Names faults, fingerprint and contracts, and stores nothing.
+            update_policy: If it is known already and its policies differ, take these.
+
+        Raises:
+            DefinitionRejected: It has faults; `violations` names each.
+        """
+        request = admin_service_pb2.RegisterDefinitionRequest(
+            namespace=self._calls.config.namespace,
+            definition=definition.to_message() if isinstance(definition, Definition) else definition,
+            activate=activate,
+            validate_only=validate_only,
+            update_policy=update_policy,
+        )
+        answer = self._calls.unary(self._calls.admin.RegisterDefinition, request)
+        warnings = tuple(f"{warning.field}: {warning.description}" for warning in answer.warnings)
+        return registered(answer.definition, created=answer.created, warnings=warnings)
+
+    def activate(self, workflow_type: str, fingerprint: str) -> RegisteredDefinition:
+        """Makes a registered definition the one that new starts use. Raises NotFound."""
+        request = admin_service_pb2.SetActiveDefinitionRequest(
+            namespace=self._calls.config.namespace, workflow_type=workflow_type, definition_fingerprint=fingerprint
+        )
+        return registered((self._calls.unary(self._calls.admin.SetActiveDefinition, request)).definition)
+
+    def get(self, workflow_type: str, fingerprint: str = "") -> RegisteredDefinition:
+        """One definition; without a fingerprint the active one. Raises NotFound."""
+        request = admin_service_pb2.GetDefinitionRequest(
+            namespace=self._calls.config.namespace, workflow_type=workflow_type, definition_fingerprint=fingerprint
+        )
+        return registered((self._calls.unary(self._calls.admin.GetDefinition, request)).definition)
+
+    def list(self, workflow_type: str = "", *, active_only: bool = False) -> Iterator[RegisteredDefinition]:
+        """All definitions, or those of one type, by type, newest first; pages are fetched as they are needed."""
+        request = admin_service_pb2.ListDefinitionsRequest(
+            namespace=self._calls.config.namespace, workflow_type=workflow_type, active_only=active_only
+        )
+        while True:
+            answer = self._calls.unary(self._calls.admin.ListDefinitions, request)
+            for message in answer.definitions:
+                yield registered(message)
+            if not answer.next_page_token:
+                return
+            request.page_token = answer.next_page_token
