@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from perdure_server.engine.clock import happened
+from perdure_server.engine.feed import Feed
 from perdure_server.engine.parts import Parts
 from perdure_server.kernel import limits
 from perdure_server.kernel.workflow import Workflow
@@ -58,6 +59,7 @@ class Hub:
         self._unpublished: list[WakeUp] = []
         self._publishing = False
         self._poll_now = asyncio.Event()
+        self.feeds: set[Feed] = set()  # of those who watch many
         self.on_remote_change: Callable[[bytes], None] = lambda _: None
         self.on_definitions: Callable[[], None] = lambda: None
         self.on_server: Callable[[bytes], None] = lambda _: None
@@ -102,6 +104,8 @@ class Hub:
             for interest in interests:
                 if not interest.end_only or workflow.is_ended:
                     interest.changed(workflow)
+        for feed in self.feeds:
+            feed.changed(workflow)
         if not self.is_alone():
             self.publish(WakeUp(WORKFLOW, workflow_id, workflow.revision))
 
@@ -111,6 +115,8 @@ class Hub:
         self._revisions.pop(workflow_id, None)
         for interest in self._interests.get(workflow_id, ()):
             interest.changed(None)
+        for feed in self.feeds:
+            feed.heard(workflow_id)
         if not self.is_alone():
             self.publish(WakeUp(WORKFLOW, workflow_id, workflow.revision + 1))
 
@@ -170,6 +176,8 @@ class Hub:
             known = self._revisions.get(wakeup.key)
             if (here is None or here.revision < wakeup.revision) and (known is None or known[1] < wakeup.revision):
                 self._stale(wakeup.key)
+                for feed in self.feeds:
+                    feed.heard(wakeup.key)
         elif wakeup.topic == SERVER:
             self.on_server(wakeup.key)
         elif wakeup.topic == SESSION:
@@ -181,6 +189,8 @@ class Hub:
         elif wakeup.topic == LOST_TRACK:
             self.on_definitions()
             self._poll_now.set()
+            for feed in self.feeds:
+                feed.missed()
             for workflow_id in self._interests:
                 self._wake_for_frames(workflow_id)
 

@@ -53,6 +53,7 @@ class Selection(Struct, frozen=True, omit_defaults=True):
         query, key = self.query, row.key
         return (
             key.namespace == query.namespace
+            and not row.archived
             and (not query.workflow_types or key.workflow_type in query.workflow_types)
             and (not query.business_keys or key.business_key in query.business_keys)
             and all(row.labels.get(name) == value for name, value in query.labels.items())

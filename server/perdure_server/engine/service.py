@@ -32,6 +32,7 @@ from perdure_server.engine.queries import Queries
 from perdure_server.engine.ready_sweep import ReadySweep
 from perdure_server.engine.results import Results
 from perdure_server.engine.rounds import Rounds, submit_to_run
+from perdure_server.engine.selection import Selection
 from perdure_server.engine.settings import EngineSettings
 from perdure_server.engine.spill import Spill
 from perdure_server.engine.streams import WorkerStream
@@ -55,6 +56,7 @@ from perdure_server.engine.values import (
     Welcome,
 )
 from perdure_server.engine.watch import Watcher
+from perdure_server.engine.watch_many import ManyItem, ManyWatcher
 from perdure_server.engine.workers import Workers
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
@@ -232,6 +234,11 @@ class Engine:
         """Batches of what happens. Raises Rejection, StoreUnavailable."""
         watcher = Watcher(self.hub, self.store.workflows, self.catalog, self.coordination, include_frames)
         return watcher.run(ref, resume_token, follow)
+
+    def watch_many(self, selection: Selection, resume_token: str, skip_existing: bool) -> AsyncIterator[list[ManyItem]]:
+        """Batches of what happens to those that match. Raises Rejection, StoreUnavailable."""
+        watcher = ManyWatcher(self.hub, self.listing, self.store.workflows, self.clock)
+        return watcher.run(selection, resume_token, skip_existing)
 
     async def heartbeat(self, heartbeat: HeartbeatIn) -> HeartbeatOut:
         """Checkpoint, frames, sign of life. Raises Rejection, StoreUnavailable."""

@@ -118,6 +118,8 @@ class Sweep:
             return False
         removed = await self._workflows.delete(workflow)
         self._mailboxes.forget(workflow_id)
+        if removed:
+            self._hub.removed(workflow)
         return removed
 
     async def advance(self, workflow_ids: Sequence[bytes]) -> int:

@@ -126,6 +126,7 @@ PLAIN_STEPS: Final = 64
 # Bounds of a call.
 PAGE_SIZE: Final = 100
 PAGE_SIZE_MAX: Final = 1_000
+WATCHED_WORKFLOWS: Final = 10_000  # by one WatchWorkflows
 LIST_ROWS: Final = 5_000  # looked at for one page; then it is short, and the next goes on from there
 COUNT_ROWS: Final = 10_000  # looked at for one count; then it is an estimate
 STARTS_PER_CALL: Final = 500

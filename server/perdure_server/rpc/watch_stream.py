@@ -32,7 +32,7 @@ async def watch(engine: Engine, leaving: Leaving, request: WatchRequest, context
     async with leaving.cut_short(leaving.age()), aclosing(cast("AsyncGenerator[list[WatchItem]]", items)) as batches:
         async for batch in batches:
             for part in _parts(batch):
-                await _write(context, response(part, detail))
+                await write(context, response(part, detail))
 
 
 def _parts(batch: Iterable[WatchItem]) -> Iterator[list[WatchItem]]:
@@ -61,7 +61,8 @@ def _size(item: WatchItem) -> int:
     return _ITEM_FIELDS
 
 
-async def _write(context: Context, message: object) -> None:
+async def write(context: Context, message: object) -> None:
+    """Send it to a reader that reads. Raises Rejection WATCHER_TOO_SLOW."""
     stalled = asyncio.timeout(limits.WRITE_STALL / SECOND)
     try:
         async with stalled:

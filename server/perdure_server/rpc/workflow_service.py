@@ -22,6 +22,7 @@ from perdure_server.rpc.guard import resource_name
 from perdure_server.rpc.leaving import Leaving
 from perdure_server.rpc.trace_context import Metadata, workflow_trace
 from perdure_server.rpc.transport import Context
+from perdure_server.rpc.watch_many_stream import watch_many
 from perdure_server.rpc.watch_stream import watch
 
 
@@ -61,6 +62,10 @@ class WorkflowService:
     async def watch(self, request: wire.WatchRequest, context: Context) -> None:
         """A snapshot, then changes and frames, until the end."""
         await watch(self._engine, self._leaving, request, context)
+
+    async def watch_workflows(self, request: wire.WatchWorkflowsRequest, context: Context) -> None:
+        """The same for many workflows by filter, without frames."""
+        await watch_many(self._engine, self._leaving, request, context)
 
     async def get_workflow(self, request: wire.GetWorkflowRequest, _context: Context) -> wire.GetWorkflowResponse:
         """One workflow, always fresh."""

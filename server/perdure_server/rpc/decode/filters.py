@@ -2,10 +2,12 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from perdure.v1 import filter_pb2, workflow_pb2
 from perdure.v1 import workflow_service_pb2 as wire
 from perdure_server.engine.listing import Detail
-from perdure_server.engine.selection import Selection
+from perdure_server.engine.selection import OPEN, Selection
 from perdure_server.kernel import limits
 from perdure_server.kernel.policy_validation import QUEUE_NAME
 from perdure_server.kernel.validation import TYPE_NAME
@@ -55,6 +57,17 @@ def count_query(message: wire.CountWorkflowsRequest) -> Selection:
     found = selection(message.namespace, message.filter, faults)
     faults.check()
     return found
+
+
+def watched(message: wire.WatchWorkflowsRequest) -> tuple[Selection, Detail]:
+    """What a watch of many asks for; without a filter all open ones. Raises FieldViolation with all faults."""
+    faults = Faults()
+    detail = view(message.view, faults)
+    if detail is Detail.FULL:
+        faults.add("view", "must be BASIC or STEPS: a watch of many carries no payloads")
+    found = selection(message.namespace, message.filter, faults, descending=False)
+    faults.check()
+    return found if message.HasField("filter") else replace(found, query=replace(found.query, states=OPEN)), detail
 
 
 def view(asked: int, faults: Faults) -> Detail:
