@@ -106,20 +106,24 @@ class ManyWatcher:
         token = self._decode(resume_token) if resume_token else None
         self._hub.feeds.add(self._feed)
         try:
-            if token is not None and token.known and await self._is_as_known(selection, token):
-                yield self._told([AliveItem(self._token())])
-            else:
-                if token is not None:
-                    yield self._told([MissedItem("it went on without you", self._token())])
-                async for items in self._existing(selection, quietly=skip_existing and token is None):
-                    if items:
-                        yield self._told(items)
+            async for items in self._first(selection, token, skip_existing):
+                yield self._told(items)
             while True:
                 async for items in self._news(selection):
                     if items:
                         yield self._told(items)
         finally:
             self._hub.feeds.discard(self._feed)
+
+    async def _first(self, selection: Selection, token: _Token | None, skip_existing: bool) -> AsyncIterator[list[ManyItem]]:
+        if token is not None and token.known and await self._is_as_known(selection, token):
+            yield [AliveItem(self._token())]
+            return
+        if token is not None:
+            yield [MissedItem("it went on without you", self._token())]
+        async for items in self._existing(selection, quietly=skip_existing and token is None):
+            if items:
+                yield items
 
     def _told(self, items: list[ManyItem]) -> list[ManyItem]:
         self._told_at = elapsed()
