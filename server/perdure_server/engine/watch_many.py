@@ -108,10 +108,8 @@ class ManyWatcher:
         try:
             async for items in self._first(selection, token, skip_existing):
                 yield self._told(items)
-            while True:
-                async for items in self._news(selection):
-                    if items:
-                        yield self._told(items)
+            async for items in self._live(selection):
+                yield self._told(items)
         finally:
             self._hub.feeds.discard(self._feed)
 
@@ -124,6 +122,12 @@ class ManyWatcher:
         async for items in self._existing(selection, quietly=skip_existing and token is None):
             if items:
                 yield items
+
+    async def _live(self, selection: Selection) -> AsyncIterator[list[ManyItem]]:
+        while True:
+            async for items in self._news(selection):
+                if items:
+                    yield items
 
     def _told(self, items: list[ManyItem]) -> list[ManyItem]:
         self._told_at = elapsed()
