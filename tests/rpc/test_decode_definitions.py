@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 from perdure.v1.admin_service_pb2 import RegisterDefinitionRequest
 from perdure.v1.claim_pb2 import OfferedDefinition
 from perdure.v1.definition_pb2 import Definition as WireDefinition
+from perdure.v1.definition_pb2 import MapStep as WireMap
 from perdure.v1.definition_pb2 import StepDefinition as WireStep
+from perdure.v1.definition_pb2 import StepPolicy as WirePolicy
 from perdure_server.kernel import limits
+from perdure_server.kernel.child_state import ParentClose
 from perdure_server.kernel.contracts import fingerprint, with_contracts
-from perdure_server.kernel.definition import Branch, Definition, Exhaustion, Hook, Hooks, Permit, StepDefinition, StepKind
+from perdure_server.kernel.definition import Branch, ChildPlan, Definition, Exhaustion, Hook, Hooks, Join, Permit, StepDefinition, StepKind
 from perdure_server.kernel.rejection import FieldViolation, Reason
 from perdure_server.kernel.validation import validate
 from perdure_server.kernel.values import Condition, RetryPolicy, Wait
@@ -40,14 +43,6 @@ def with_step() -> tuple[WireDefinition, WireStep]:
     return message, message.steps.add(name="a")
 
 
-def later_map(message: WireDefinition, step: WireStep) -> None:
-    step.map.items_from = "input"
-
-
-def later_child(message: WireDefinition, step: WireStep) -> None:
-    step.child.child_workflow_type = "x"
-
-
 def later_permits(message: WireDefinition, step: WireStep) -> None:
     step.policy.permits.add(resource="llm")
 
@@ -55,8 +50,6 @@ def later_permits(message: WireDefinition, step: WireStep) -> None:
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        (later_map, "definition.steps[0].map"),
-        (later_child, "definition.steps[0].child"),
         (later_permits, "definition.steps[0].policy.permits"),
     ],
 )
@@ -66,6 +59,48 @@ def test_what_has_no_rules_yet_is_refused_by_name(change: object, field: str) ->
     error = faults_of(message)
     assert (error.reason, [name for name, _ in error.violations]) == (Reason.NOT_SUPPORTED_YET, [field])
     assert_path_exists(field)
+
+
+def test_a_map_step_and_its_policy() -> None:
+    message, step = with_step()
+    step.name = "b"
+    message.steps.add(name="a")
+    step.map.items_from, step.map.child_workflow_type, step.map.join, step.map.required_count = "a", "x", WireMap.JOIN_N_OF_M, 2
+    step.policy.max_in_flight = 7
+    step.policy.parent_close = WirePolicy.PARENT_CLOSE_POLICY_ABANDON
+    found = decoded(message).by_name["b"]
+    assert found.child == ChildPlan("x", "a", join=Join.N_OF_M, required=2)
+    assert (found.kind, found.depends_on, found.needs) == (StepKind.MAP, ("a",), ("a",))
+    assert (found.max_in_flight, found.parent_close, found.retry.max_attempts) == (7, ParentClose.ABANDON, 1)
+
+
+@pytest.mark.parametrize(("paged", "attempts"), [(True, 3), (False, 1)])
+def test_only_pages_are_tried_again_by_themselves(paged: bool, attempts: int) -> None:
+    message, step = with_step()
+    step.map.child_workflow_type = "x"
+    if paged:
+        step.map.paged.SetInParent()
+    else:
+        step.map.items_from = "input"
+    found = decoded(message).by_name["a"]
+    assert (found.retry.max_attempts, found.by_worker) == (attempts, paged)
+
+
+def test_a_join_or_a_closing_policy_that_is_not_known() -> None:
+    message, step = with_step()
+    step.map.join = 99  # type: ignore[assignment]  # of a newer client
+    step.policy.parent_close = 99  # type: ignore[assignment]  # of a newer client
+    assert {field for field, _ in faults_of(message).violations} == {
+        "definition.steps[0].map.join",
+        "definition.steps[0].policy.parent_close",
+    }
+
+
+def test_a_child_step_gets_the_input_where_it_names_nothing() -> None:
+    message, step = with_step()
+    step.child.child_workflow_type = "x"
+    found = decoded(message).by_name["a"]
+    assert (found.child, found.needs, found.kind) == (ChildPlan("x"), ("input",), StepKind.CHILD)
 
 
 def test_defaults() -> None:

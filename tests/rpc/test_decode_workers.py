@@ -17,9 +17,10 @@ from perdure.v1.worker_service_pb2 import (
 )
 from perdure_server.engine.values import HeartbeatIn, HeldIn, ResultIn
 from perdure_server.kernel import limits
+from perdure_server.kernel.children import pack
 from perdure_server.kernel.contracts import with_contracts
 from perdure_server.kernel.definition import Definition, StepDefinition
-from perdure_server.kernel.outcomes import Cancelled, Completed, Failed, Released, Waiting
+from perdure_server.kernel.outcomes import Cancelled, Completed, Failed, Page, Released, Waiting
 from perdure_server.kernel.rejection import FieldViolation, Reason
 from perdure_server.kernel.values import Condition, Failure, Payload, Wait
 from perdure_server.ports.coordination import Frame
@@ -71,12 +72,18 @@ class TestResults:
         message.cancelled.SetInParent()
         assert workers.result(message).outcome == Cancelled()
 
-    def test_what_has_no_rules_yet(self) -> None:
+    def test_a_page_and_what_is_wrong_with_one(self) -> None:
         message = Result(claim_token="t")
-        message.page.SetInParent()
+        message.page.children.add(json="1")
+        message.page.children.add()
+        message.page.cursor.json = "2"
+        assert workers.result(message).outcome == Page(2, pack([Payload(json="1"), Payload()]), Payload(json="2"))
+        message.page.children.add(json="{")
         with pytest.raises(FieldViolation) as caught:
             workers.result(message)
-        assert caught.value.reason is Reason.NOT_SUPPORTED_YET
+        assert [field for field, _ in caught.value.violations] == ["page.children[2]"]
+        message.page.Clear()
+        assert workers.result(message).outcome == Page(), "the last page may be empty"
 
     def test_branches_are_chosen_with_the_output_and_never_by_a_worker_s_wait(self) -> None:
         message = Result(claim_token="t")

@@ -113,10 +113,10 @@ async def test_scripts_play_the_worker(testing: Served) -> None:
     assert (await stub(testing).AdvanceTime(wire.AdvanceTimeRequest(to_next_due=True))).advanced.seconds >= 2_800
     ended = await get(testing)
     assert (ended.state, ended.output.json, ended.steps[0].attempt) == (State.STATE_COMPLETED, '"done"', 2)
-    asked.outcomes.add().page.SetInParent()
+    asked.outcomes.add().page.children.add(json="{")
     asked.workflow_type = "?"
     found = await refused(stub(testing).ScriptOutcomes(asked))
-    assert sorted(found.fields) == ["outcomes[2].page", "workflow_type"]
+    assert sorted(found.fields) == ["outcomes[2].page.children[0]", "workflow_type"]
 
 
 async def test_a_server_that_keeps_real_work_refuses(served: Served) -> None:

@@ -22,6 +22,7 @@ from perdure_server.kernel.values import Failure, Payload
 from perdure_server.kernel.workflow import STEP_ENDS, Duty, DutyKind, StepState, Workflow, WorkflowState
 
 CHILD_FAILED: Final = "CHILD_FAILED"
+PROGRESS: Final = "PROGRESS"  # the reason of an event: ends of children were counted
 MAP_SOURCE_INVALID: Final = "MAP_SOURCE_INVALID"
 _items: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _pages: Final = msgspec.msgpack.Decoder(tuple[Payload, ...])
@@ -219,7 +220,7 @@ def tell_progress(draft: Draft, name: str) -> None:
     if children is None or step.state in STEP_ENDS or draft.now - children.told < limits.CHILDREN_TOLD_EVERY:
         return
     draft.amend(name, children=replace(children, told=draft.now))
-    draft.note_step(name, "PROGRESS")
+    draft.note_step(name, PROGRESS)
 
 
 def tended(draft: Draft, name: str, upto: int, audited: bool) -> None:

@@ -84,6 +84,7 @@ def _defaults(target: wire.ServerDefaults, engine: Engine) -> None:
     retry(target.retry, RetryPolicy())
     target.max_lost_claims = limits.MAX_LOST_CLAIMS
     target.priority = limits.PRIORITY
+    target.max_in_flight = limits.MAX_IN_FLIGHT
 
 
 def _limits(target: wire.ServerLimits) -> None:
@@ -107,6 +108,9 @@ def _limits(target: wire.ServerLimits) -> None:
     target.failure_message_bytes = limits.FAILURE_MESSAGE
     target.business_key_bytes = limits.KEY_LENGTH
     target.frame_bytes = limits.FRAME_PAYLOAD
+    target.map_children = limits.MAP_CHILDREN
+    target.map_page_children = limits.MAP_PAGE
+    target.child_depth = limits.CHILD_DEPTH
 
 
 def _set_durations(target: wire.ServerDefaults | wire.ServerLimits, durations: Mapping[str, int]) -> None:

@@ -6,12 +6,13 @@ from typing import cast
 
 from perdure.v1 import workflow_pb2
 from perdure.v1 import workflow_service_pb2 as wire
+from perdure_server.engine.child_list import ChildList
 from perdure_server.engine.service import Engine
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.workflow import Paused
+from perdure_server.rpc import children, page_tokens
 from perdure_server.rpc import limits as rpc_limits
-from perdure_server.rpc import page_tokens
 from perdure_server.rpc.caller import caller_of
 from perdure_server.rpc.decode import filters, verbs
 from perdure_server.rpc.decode import workflows as decode
@@ -35,6 +36,7 @@ class WorkflowService:
         self._engine = engine
         self._leaving = leaving
         self._sample_ratio = sample_ratio
+        self._child_list = ChildList(engine.store.workflows, engine.queries)
 
     async def start_workflow(self, request: wire.StartWorkflowRequest, context: Context) -> wire.StartWorkflowResponse:
         """Accept a piece of work once per business key."""
@@ -129,6 +131,10 @@ class WorkflowService:
         """Remove an ended workflow."""
         ref, conditions = verbs.conditional(request)
         return people.deleted(await self._engine.people.delete(ref, conditions))
+
+    async def list_children(self, request: wire.ListChildrenRequest, _context: Context) -> wire.ListChildrenResponse:
+        """The children of map and child steps, by step and index."""
+        return await children.list_children(self._child_list, request)
 
     async def list_attempts(self, request: wire.ListAttemptsRequest, _context: Context) -> wire.ListAttemptsResponse:
         """The attempts that are remembered, newest first."""

@@ -2784,6 +2784,9 @@ class ServerLimits(_message.Message):
     FAILURE_MESSAGE_BYTES_FIELD_NUMBER: _builtins.int
     BUSINESS_KEY_BYTES_FIELD_NUMBER: _builtins.int
     FRAME_BYTES_FIELD_NUMBER: _builtins.int
+    MAP_CHILDREN_FIELD_NUMBER: _builtins.int
+    MAP_PAGE_CHILDREN_FIELD_NUMBER: _builtins.int
+    CHILD_DEPTH_FIELD_NUMBER: _builtins.int
     message_bytes: _builtins.int
     """Largest message that is taken, in bytes."""
     payload_bytes: _builtins.int
@@ -2816,6 +2819,12 @@ class ServerLimits(_message.Message):
     """Business key, in bytes."""
     frame_bytes: _builtins.int
     """Content of a frame, in bytes."""
+    map_children: _builtins.int
+    """Children of one map step."""
+    map_page_children: _builtins.int
+    """Children of one page of a paging map step."""
+    child_depth: _builtins.int
+    """Parents above a child; a definition may contain itself that often."""
     @_builtins.property
     def wait_for_result(self) -> _duration_pb2.Duration:
         """Longest WaitForResult."""
@@ -2850,10 +2859,13 @@ class ServerLimits(_message.Message):
         failure_message_bytes: _builtins.int = ...,
         business_key_bytes: _builtins.int = ...,
         frame_bytes: _builtins.int = ...,
+        map_children: _builtins.int = ...,
+        map_page_children: _builtins.int = ...,
+        child_depth: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["poll_lease", b"poll_lease", "poll_wait", b"poll_wait", "wait_for_result", b"wait_for_result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["business_key_bytes", b"business_key_bytes", "claim_payload_bytes", b"claim_payload_bytes", "document_bytes", b"document_bytes", "failure_message_bytes", b"failure_message_bytes", "frame_bytes", b"frame_bytes", "inline_payload_bytes", b"inline_payload_bytes", "json_depth", b"json_depth", "labels", b"labels", "message_bytes", b"message_bytes", "page_size", b"page_size", "payload_bytes", b"payload_bytes", "poll_lease", b"poll_lease", "poll_wait", b"poll_wait", "read_payload_bytes", b"read_payload_bytes", "signal_inbox", b"signal_inbox", "starts_per_request", b"starts_per_request", "steps_per_definition", b"steps_per_definition", "stream_result_bytes", b"stream_result_bytes", "wait_for_result", b"wait_for_result"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["business_key_bytes", b"business_key_bytes", "child_depth", b"child_depth", "claim_payload_bytes", b"claim_payload_bytes", "document_bytes", b"document_bytes", "failure_message_bytes", b"failure_message_bytes", "frame_bytes", b"frame_bytes", "inline_payload_bytes", b"inline_payload_bytes", "json_depth", b"json_depth", "labels", b"labels", "map_children", b"map_children", "map_page_children", b"map_page_children", "message_bytes", b"message_bytes", "page_size", b"page_size", "payload_bytes", b"payload_bytes", "poll_lease", b"poll_lease", "poll_wait", b"poll_wait", "read_payload_bytes", b"read_payload_bytes", "signal_inbox", b"signal_inbox", "starts_per_request", b"starts_per_request", "steps_per_definition", b"steps_per_definition", "stream_result_bytes", b"stream_result_bytes", "wait_for_result", b"wait_for_result"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -577,7 +577,11 @@ class StepPolicy(_message.Message):
     """For map and child steps: what the parent's end does to open children. Unspecified: CANCEL."""
     @_builtins.property
     def retry(self) -> Global___RetryPolicy:
-        """What happens after a failed attempt. Absent: 3 attempts, 1 s, coefficient 2, at most 1 min, jitter 20 %."""
+        """What happens after a failed attempt. Absent: 3 attempts, 1 s, coefficient 2, at most 1 min, jitter 20 %.
+        Of a map or child step an attempt is all its children: absent means 1, and each further one starts new children, in a
+        new generation, after those of the one before were closed by `parent_close`. Of a paging map step it is the claim of
+        one page; a join that cannot be met is not tried again.
+        """
 
     @_builtins.property
     def attempt_timeout(self) -> _duration_pb2.Duration:

@@ -11,16 +11,13 @@ from perdure_server.kernel.definition import INPUT, Branch, Definition, Exhausti
 from perdure_server.kernel.rejection import FieldViolation
 from perdure_server.kernel.values import RetryPolicy, Wait
 from perdure_server.rpc import limits as rpc_limits
-from perdure_server.rpc.decode import values
+from perdure_server.rpc.decode import children, values
 from perdure_server.rpc.faults import Faults, RequestRefused
 
 # What policies of a step carry that has no rules yet, with the words for it.
 _LATER_POLICIES: Final = {
     "permits": "permits of shared resources",
-    "max_in_flight": "map steps",
-    "parent_close": "child workflows",
 }
-_LATER_STEPS: Final = {"map": "map steps", "child": "child workflows"}
 _EXHAUSTION: Final = {
     StepPolicy.ON_EXHAUSTED_UNSPECIFIED: Exhaustion.FAIL_WORKFLOW,
     StepPolicy.ON_EXHAUSTED_FAIL_WORKFLOW: Exhaustion.FAIL_WORKFLOW,
@@ -28,13 +25,14 @@ _EXHAUSTION: Final = {
     StepPolicy.ON_EXHAUSTED_SKIP_DEPENDANTS: Exhaustion.SKIP_DEPENDANTS,
     StepPolicy.ON_EXHAUSTED_CONTINUE: Exhaustion.CONTINUE,
 }
+_KINDS: Final = {"activity": StepKind.ACTIVITY, "wait": StepKind.WAIT, "map": StepKind.MAP, "child": StepKind.CHILD}
 _HOOKS: Final = ("on_success", "failure_finalizer", "cancel_finalizer", "prepare_replay")
 _DESCRIPTION: Final = 4 * rpc_limits.KIB
 
 # The kernel keeps policies beside the structure; the wire keeps them in messages of their own.
 _POLICY_PATH: Final = re.compile(
     r"^(definition(?:\.steps\[\d+\])?)\."
-    r"(queue|priority|retry|attempt_timeout|silence_timeout|step_timeout|queue_timeout|permits|"
+    r"(queue|priority|retry|attempt_timeout|silence_timeout|step_timeout|queue_timeout|permits|max_in_flight|parent_close|"
     r"workflow_timeout|cancel_grace|max_lost_claims|retention)\b"
 )
 _NESTED_PATH: Final = re.compile(r"^definition\.steps\[\d+\]\.(wait|needs)\b")
@@ -105,10 +103,9 @@ def _hooks(message: definition_pb2.Hooks) -> dict[str, Hook]:
 
 
 def _step(message: definition_pb2.StepDefinition, field: str, faults: Faults, is_hook: bool) -> StepDefinition:
-    _refuse_later(message, _LATER_STEPS, field, faults)
     if len(message.description.encode()) > _DESCRIPTION:
         faults.add(f"{field}.description", f"is longer than {_DESCRIPTION} bytes")
-    is_wait = message.WhichOneof("kind") == "wait"
+    kind = _KINDS[message.WhichOneof("kind") or "activity"]
     depends_on, needs = _inputs(message, is_hook)
     policy = message.policy
     path = f"{field}.policy"
@@ -116,15 +113,16 @@ def _step(message: definition_pb2.StepDefinition, field: str, faults: Faults, is
     attempt_timeout = _timeout(policy, "attempt_timeout", path, faults)
     return StepDefinition(
         name=message.name,
-        kind=StepKind.WAIT if is_wait else StepKind.ACTIVITY,
+        kind=kind,
         depends_on=depends_on,
         needs=needs,
         version=message.version,
-        wait=_wait(message.wait, f"{field}.wait", faults) if is_wait else None,
+        wait=_wait(message.wait, f"{field}.wait", faults) if kind is StepKind.WAIT else None,
+        child=children.plan(message, field, faults),
         compensate_with=message.compensate_with,
         branches=tuple(Branch(branch.name, tuple(branch.steps)) for branch in message.branches),
         queue=policy.queue or "default",
-        retry=_retry(policy.retry, f"{path}.retry", faults) if policy.HasField("retry") else RetryPolicy(),
+        retry=_retry(policy.retry, f"{path}.retry", faults) if policy.HasField("retry") else children.default_retry(message),
         attempt_timeout=limits.ATTEMPT_TIMEOUT if attempt_timeout is None else attempt_timeout,
         silence_timeout=_timeout(policy, "silence_timeout", path, faults),
         step_timeout=_timeout(policy, "step_timeout", path, faults),
@@ -132,6 +130,8 @@ def _step(message: definition_pb2.StepDefinition, field: str, faults: Faults, is
         queue_timeout=_timeout(policy, "queue_timeout", path, faults),
         on_exhausted=_exhaustion(policy, path, faults),
         priority=policy.priority if policy.HasField("priority") else None,
+        max_in_flight=policy.max_in_flight if policy.HasField("max_in_flight") else limits.MAX_IN_FLIGHT,
+        parent_close=children.parent_close(policy, path, faults),
         description=message.description,
     )
 
@@ -154,9 +154,10 @@ def _inputs(message: definition_pb2.StepDefinition, is_hook: bool) -> tuple[tupl
     # What a step needs it also depends on; a hook is in no dependency and gets what there is. Without `needs` a step gets its
     # dependencies, or the workflow's input where there are none.
     depends_on = list(message.depends_on)
-    if not message.HasField("needs"):
-        return tuple(depends_on), tuple(dict.fromkeys(depends_on)) or (INPUT,)
-    needs = tuple(message.needs.names)
+    source = children.source(message)
+    without = tuple(dict.fromkeys(depends_on)) or (() if source else (INPUT,))
+    needs = tuple(message.needs.names) if message.HasField("needs") else without
+    needs += (source,) if source and source not in needs else ()
     if is_hook:
         return tuple(depends_on), needs
     depends_on += [name for name in dict.fromkeys(needs) if name != INPUT and name not in depends_on]

@@ -58,9 +58,6 @@ def _outcome(message: scripted_pb2.ScriptedOutcome, field: str, faults: Faults) 
         return NeverSettled()
     if kind == "lost":
         return WorkerVanishes()
-    if kind == "page":
-        faults.unsupported(f"{field}.page", "pages of children in tests")
-        return _UNSET
     same = worker_service_pb2.Result()
     getattr(same, kind).CopyFrom(getattr(message, kind))
     found = Faults()

@@ -15,7 +15,7 @@ from perdure_server.kernel.validation import STEP_NAME, TYPE_NAME
 from perdure_server.kernel.values import Payload
 from perdure_server.ports.coordination import Frame
 from perdure_server.ports.store import Subscription
-from perdure_server.rpc.decode import values
+from perdure_server.rpc.decode import children, values
 from perdure_server.rpc.faults import Faults
 
 ResultMessage = worker_service_pb2.Result | worker_service_pb2.CompleteRequest
@@ -34,10 +34,8 @@ def result(message: ResultMessage, result_id: int = 0) -> ResultIn:
     outcome: Outcome = Cancelled()
     if decoder is not None:
         outcome = decoder(message, faults)
-    elif kind is None:
-        faults.add("outcome", "is not set")
     else:
-        faults.unsupported(kind, "paging map steps")
+        faults.add("outcome", "is not set")
     last_frame_seq = message.last_frame_seq if message.HasField("last_frame_seq") else None
     if last_frame_seq is not None and last_frame_seq < 0:
         faults.add("last_frame_seq", "must not be negative")
@@ -166,6 +164,7 @@ _OUTCOMES: Final[dict[str, Callable[[ResultMessage, Faults], Outcome]]] = {
     "waiting": _waiting,
     "released": _released,
     "cancelled": _cancelled,
+    "page": lambda message, faults: children.page(message.page, "page", faults),
 }
 
 

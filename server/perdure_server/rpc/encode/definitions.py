@@ -5,7 +5,7 @@ from typing import Final
 from perdure.v1 import definition_pb2 as wire
 from perdure_server.kernel.definition import Definition, Exhaustion, Hook, StepDefinition
 from perdure_server.kernel.values import RetryPolicy
-from perdure_server.rpc.encode import values
+from perdure_server.rpc.encode import children, values
 
 _EXHAUSTION: Final = {policy: wire.StepPolicy.OnExhausted.Value(f"ON_EXHAUSTED_{policy.name}") for policy in Exhaustion}
 
@@ -65,6 +65,8 @@ def _step(target: wire.StepDefinition, source: StepDefinition) -> None:
         target.needs.SetInParent()
     if source.wait is not None:
         values.wait(target.wait.wait, source.wait)
+    elif source.child is not None:
+        children.plan(target, source)
     else:
         target.activity.SetInParent()
     target.compensate_with = source.compensate_with
@@ -85,4 +87,6 @@ def _policy(policy: wire.StepPolicy, source: StepDefinition) -> None:
             values.duration(getattr(policy, name), timeout)
     if source.by_worker:
         values.duration(policy.attempt_timeout, source.attempt_timeout)
+    if source.by_worker or source.child is not None:
         retry(policy.retry, source.retry)
+    children.policy(policy, source)

@@ -139,7 +139,23 @@ def _due(facts: StepFacts, _workflow: Workflow) -> Iterator[wire.Blocker]:
         yield blocker
 
 
+def _children(facts: StepFacts, _workflow: Workflow) -> Iterator[wire.Blocker]:
+    children = facts.step.children
+    if children is None:
+        return
+    if children.open:
+        most = f" of {children.total}" if children.known else ""
+        blocker = wire.Blocker(summary=f"for {len(children.open)} open children; {children.ended}{most} have ended")
+    elif not children.known and facts.plan.child is not None and not facts.plan.child.paged:
+        blocker = wire.Blocker(summary="for its children to be counted")
+    else:
+        return
+    values.map_progress(blocker.children, children)
+    yield blocker
+
+
 def _wait(facts: StepFacts, _workflow: Workflow) -> Iterator[wire.Blocker]:
+    yield from _children(facts, _workflow)
     for condition, stored in facts.stored_signals:
         count = f" ({stored} of {condition.count} are stored)" if condition.count > 1 else ""
         yield wire.Blocker(summary=f"for the signal {condition.signal}{count}", signal_name=condition.signal)
@@ -164,6 +180,8 @@ def _suggestions(facts: StepFacts, workflow: Workflow) -> Iterator[str]:
         yield "Settle it (ResolveStep: completed, failed, retry or pass_over), or cancel the workflow (CancelWorkflow)."
     elif queue is not None and not queue.workers and workflow.paused is None:
         yield f"Start a worker that serves {workflow.key.workflow_type}/{facts.plan.name} with this contract from queue {queue.queue}."
+    if step.children is not None and step.children.open:
+        yield f"Look at its open children (ListChildren with step {facts.plan.name} and the states RUNNING and FAILING)."
     for condition, _ in facts.stored_signals:
         yield f"Send the signal {condition.signal} (Signal)."
 

@@ -4,6 +4,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from perdure.v1 import payload_pb2, wait_pb2, workflow_pb2
+from perdure_server.kernel.child_state import Children, Parent
 from perdure_server.kernel.limits import SECOND
 from perdure_server.kernel.values import Failure, Payload, Wait, Wake
 from perdure_server.kernel.workflow import OpenCondition, WorkflowKey
@@ -95,3 +96,20 @@ def duration(target: Duration, milliseconds: int) -> None:
     """A duration in ms, not negative."""
     target.seconds, rest = divmod(milliseconds, SECOND)
     target.nanos = rest * _NANOS_PER_MS
+
+
+def map_progress(target: workflow_pb2.MapProgress, source: Children) -> None:
+    """Where a step's children stand."""
+    target.total_count = source.total
+    target.total_known = source.known
+    target.open_count = len(source.open)
+    target.completed_count = source.completed
+    target.failed_count = source.failed
+    target.cancelled_count = source.cancelled
+
+
+def parent(target: workflow_pb2.ParentRef, namespace: str, source: Parent) -> None:
+    """Who started a child."""
+    ref(target.workflow, WorkflowKey(namespace, source.workflow_type, source.business_key), source.round)
+    target.step = source.step
+    target.index = source.index

@@ -16,6 +16,7 @@ from perdure_server.engine.values import (
     SnapshotItem,
     WatchItem,
 )
+from perdure_server.kernel.children import PROGRESS
 from perdure_server.kernel.transitions import WorkflowEvent
 from perdure_server.kernel.values import Failure
 from perdure_server.kernel.workflow import Event, Step, StepState, Workflow, WorkflowState
@@ -80,7 +81,8 @@ def _workflow_now(change: wire.StateChange, event: Event, workflow: Workflow) ->
 
 def _is_latest(event: Event, step: Step) -> bool:
     # The view is the state after the newest change of the batch: it describes this change only if the step has not moved on since.
-    return step.state == event.state and step.since == event.time and step.claim_no == event.claim_no
+    came = event.reason == PROGRESS or step.since == event.time
+    return step.state == event.state and came and step.claim_no == event.claim_no
 
 
 def _step_now(change: wire.StateChange, step: Step, workflow: Workflow, detail: Detail) -> None:
@@ -89,7 +91,9 @@ def _step_now(change: wire.StateChange, step: Step, workflow: Workflow, detail: 
     due = workflows.step_next_time(step, workflow)
     if due is not None:
         values.time(change.next_time, due)
-    if step.state is StepState.WAITING:
+    if step.children is not None:
+        values.map_progress(change.map, step.children)
+    if step.state is StepState.WAITING and step.wait:
         values.open_wait(change.wait, step.wait)
     elif step.wakes:
         change.condition = step.wakes[0].condition

@@ -90,6 +90,8 @@ def _memory(target: claim_pb2.Claim, source: GrantedClaim) -> None:
         values.payload(target.checkpoint, source.checkpoint)
     if source.checkpoint_no:
         target.checkpoint_no = source.checkpoint_no
+    if source.cursor is not None:
+        values.payload(target.cursor, source.cursor)
     for woken in source.wakes:
         values.wake(target.wakes.add(), woken)
     if source.last_failure is not None:

@@ -68,6 +68,8 @@ def basic(target: wire.Workflow, source: Workflow) -> None:
     target.failed_step = source.failed_step
     if source.labels:
         target.labels.update(source.labels)
+    if source.parent is not None:
+        values.parent(target.parent, source.key.namespace, source.parent)
     if source.failure is not None:
         values.failure(target.failure, source.failure, with_payloads=False)
     _times(target, source)
@@ -180,8 +182,10 @@ def step(target: wire.StepView, source: Step, plan: StepDefinition, with_payload
         target.last_frame_seq = source.last_frame_seq
     if source.failure is not None:
         values.failure(target.failure, source.failure, with_payloads)
-    if source.state is StepState.WAITING:
+    if source.state is StepState.WAITING and source.wait:
         values.open_wait(target.wait, source.wait)
+    if source.children is not None:
+        values.map_progress(target.map, source.children)
     for woken in source.wakes:
         values.wake(target.wakes.add(), woken, with_payloads)
     _step_times(target, source)
