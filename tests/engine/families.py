@@ -5,7 +5,7 @@ from typing import cast
 from perdure_server.engine.service import Engine
 from perdure_server.kernel.child_state import child_key
 from perdure_server.kernel.children import parent_link
-from perdure_server.kernel.definition import StepDefinition
+from perdure_server.kernel.definition import INPUT, ChildPlan, Join, StepDefinition
 from perdure_server.kernel.values import RetryPolicy
 from perdure_server.kernel.workflow import Workflow, WorkflowKey
 from perdure_server.ports.store import Subscription
@@ -24,9 +24,19 @@ async def family(world: World, *steps: str | StepDefinition, child_retry: RetryP
     return server
 
 
-def pools(slots: int) -> tuple[Subscription, ...]:
-    """What a worker serves: both types."""
-    return Subscription("parents", "default", "note", {}, slots), Subscription("children", "default", CHILD, {}, slots)
+def pools(slots: int, *types: str) -> tuple[Subscription, ...]:
+    """What a worker serves: both types, and more."""
+    return tuple(Subscription(name, "default", name, {}, slots) for name in ("note", CHILD, *types))
+
+
+def nested() -> ChildPlan:
+    """Children of children."""
+    return ChildPlan("grandchild", INPUT, join=Join.BEST_EFFORT)
+
+
+def drop(world: World, key: WorkflowKey) -> None:
+    """It is gone, with everything that it had to do."""
+    del cast("MemoryWorkflows", world.store.workflows)._stored[key.workflow_id]
 
 
 def child_key_of(parent: Workflow, index: int, step: str = "m", generation: int | None = None) -> WorkflowKey:
