@@ -142,8 +142,12 @@ class GrantCommand(_Plain):
         draft = turn.draft
         if self._step not in draft.definition.by_name:
             raise Rejection(Reason.STEP_STATE_INVALID, "There is no such step.", step=self._step)
+        made = Grant(self._step, self._slot)
+        if made.stands(draft.workflow):
+            turn.found.append(made)
+            return
         grant(draft, self._step, self._slot.ticket)
-        turn.grants.append(Grant(self._step, self._slot))
+        turn.grants.append(made)
         if draft.workflow.eager_row:
             draft.set(eager_row=0)
 

@@ -186,12 +186,18 @@ class Mailboxes:
                     continue
                 base, exact = stored, True
             if exact:
-                for pending in idle:
-                    pending.resolve(base)
+                self._answer_idle(base, definition, idle)
                 return
             if idle:
                 base = box.workflow = await self._load(workflow_id, Read.LINEARIZABLE)
             exact, batch = True, idle
+
+    def _answer_idle(self, base: Workflow | None, definition: Definition | None, idle: list[Pending[Any]]) -> None:
+        for pending in idle:
+            for made in pending.found:
+                if base is not None and definition is not None and made.stands(base) and not pending.delivered:
+                    self.on_grant_found(base, definition, made)
+            pending.resolve(base)
 
     async def _load(self, workflow_id: bytes, read: Read = Read.LOCAL) -> Workflow | None:
         found = await self._workflows.load(workflow_id, read, tombstones=True)
@@ -240,16 +246,17 @@ class Mailboxes:
             return found, [pending for pending in batch if not pending.answered]
         for pending in doubt.writers:
             if found is not None and pending.turn is not None:
-                self._keep_found(found, doubt.definition, pending.turn)
+                self._keep_found(found, doubt.definition, pending, pending.turn)
         undo(doubt.writers)
         self.on_doubt(workflow_id)
         return found, batch
 
-    def _keep_found(self, found: Workflow, definition: Definition, turn: Turn) -> None:
+    def _keep_found(self, found: Workflow, definition: Definition, pending: Pending[Any], turn: Turn) -> None:
         # Others have written since: of what the write did, its claims can still be told apart.
         for made in turn.grants:
             if made.stands(found):
                 turn.reserved = [slot for slot in turn.reserved if slot is not made.slot]
+                pending.delivered = True
                 if not made.returned:
                     self.on_grant_found(found, definition, made)
 
@@ -289,6 +296,7 @@ class Mailboxes:
         idle: list[Pending[Any]] = []
         for pending in batch:
             pending.answer = pending.error = pending.turn = None
+            pending.found = []
             begun = pending.command.begin() if current is None else None
             start = current if current is not None else begun[1] if begun is not None else None
             if start is None or definition is None or (start.tombstone is not None and not isinstance(pending.command, OfTombstones)):
@@ -319,6 +327,7 @@ class Mailboxes:
             if changed is not start:
                 pending.turn = turn
                 return changed
+        pending.found = turn.found
         turn.undo()
         return None
 

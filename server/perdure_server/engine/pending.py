@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
-from perdure_server.engine.turn import Turn
+from perdure_server.engine.turn import Grant, Turn
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.workflow import Workflow
@@ -41,6 +41,8 @@ class Pending(Generic[A]):
         self.answer: A | None = None
         self.error: Exception | None = None
         self.turn: Turn | None = None
+        self.found: list[Grant] = []  # what an earlier try of it has done after all, though its write was not there when it was looked for
+        self.delivered = False  # and has been told of
 
     def resolve(self, workflow: Workflow | None) -> None:
         """Answer the caller, if it is still there."""

@@ -33,6 +33,7 @@ class Turn:
         self.desk = desk
         self.dice = entropy.dice
         self.grants: list[Grant] = []
+        self.found: list[Grant] = []  # made by a write of the same command that came late
         self.reserved: list[Slot] = []  # by this turn itself
         self.is_first = True  # False: other commands of the same write have changed the instance already
 
