@@ -15,7 +15,7 @@ async def test_a_grant_that_is_stored_late_is_delivered_and_fills_its_slot_once(
         if not late:
             late.append((old, new))
             raise StoreUnavailable("on its way")
-        world.store.workflows.commit = commit  # type: ignore[method-assign]
+        world.store.workflows.commit = commit  # type: ignore[method-assign]  # as it was
         assert await commit(*late[0])  # it overtakes the second try
         return await commit(old, new)
 

@@ -137,7 +137,7 @@ class Engine:
         """Who hears of what; parts that need one another know nothing of it."""
         self.mailboxes.on_grant_found = self._aftermath.deliver
         self.mailboxes.on_doubt = self._remote_change
-        self.mailboxes.on_read = self.workers.noticed
+        self.mailboxes.on_read = self.workers.reconciliation.noticed
         self.judge.on_dead = self.workers.session_over
         self.hub.claimed = self.claims.workflows
         self.hub.known = self.mailboxes.known
@@ -326,8 +326,7 @@ class Engine:
 
     def _remote_change(self, workflow_id: bytes) -> None:
         self.mailboxes.forget(workflow_id)
-        if self.claims.of_workflow(workflow_id):
-            self.supervisor.run(self.workers.reconcile(workflow_id), "reconcile")
+        self.workers.reconciliation.ask(workflow_id)
 
     def _definitions_changed(self) -> None:
         self.catalog.forget()

@@ -12,18 +12,19 @@ from perdure_server.engine.claimtable import LocalClaim
 from perdure_server.engine.clock import happened
 from perdure_server.engine.commands import CheckpointCommand, InspectCommand
 from perdure_server.engine.grants import build_claim
+from perdure_server.engine.reconciliation import Reconciliation
 from perdure_server.engine.rounds import submit_to_run
 from perdure_server.engine.streams import WorkerStream
-from perdure_server.engine.values import CancelOut, HeartbeatIn, HeartbeatOut, HeldIn, Hello, Welcome
+from perdure_server.engine.values import HeartbeatIn, HeartbeatOut, HeldIn, Hello, Welcome
 from perdure_server.kernel import limits
-from perdure_server.kernel.draft import claim_lost, loss_cause
+from perdure_server.kernel.draft import claim_lost
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.tokens import Address
 from perdure_server.kernel.values import LossCause
 from perdure_server.kernel.workflow import Claim, StepState, Workflow
 from perdure_server.ports.coordination import Frame
 from perdure_server.ports.errors import CoordinationUnavailable, StoreError
-from perdure_server.ports.store import Read, Session
+from perdure_server.ports.store import Session
 
 if TYPE_CHECKING:
     from perdure_server.engine.service import Engine
@@ -41,6 +42,7 @@ class Workers:
         self._streams: dict[WorkerStream, None] = {}  # in the order in which they came
         self._refresh = asyncio.Event()
         self._turns = engine.turns
+        self.reconciliation = Reconciliation(engine)
 
     def __len__(self) -> int:
         return len(self._streams)
@@ -99,23 +101,6 @@ class Workers:
             return held.token, await self._renew_unary(address, workflow, lease), cancel, None
         except (Rejection, FieldViolation, StoreError) as error:
             return held.token, 0, False, error
-
-    async def reconcile(self, workflow_id: bytes) -> None:
-        """Another server changed a workflow with claims here, or effects were lost: tell their workers. Raises StoreUnavailable."""
-        workflow = await self._engine.store.workflows.load(workflow_id, Read.LINEARIZABLE)
-        grace = limits.CANCEL_GRACE
-        if workflow is not None:
-            self._engine.hub.saw(workflow)
-            key = workflow.key
-            grace = (await self._engine.catalog.get(key.namespace, key.workflow_type, workflow.fingerprint)).cancel_grace
-        for claim in self._engine.claims.of_workflow(workflow_id):
-            _reconcile(workflow, claim, grace)
-
-    def noticed(self, workflow: Workflow) -> None:
-        """A mailbox has read this state. If claims here are not as it says, their workers are to be told; no hint may come any more."""
-        workflow_id = workflow.workflow_id
-        if any(not claim.settling and _differs(workflow, claim) for claim in self._engine.claims.of_workflow(workflow_id)):
-            self._engine.supervisor.run(self.reconcile(workflow_id), "reconcile")
 
     def refresh_soon(self) -> None:
         """Definitions changed."""
@@ -294,27 +279,6 @@ class Workers:
 
 def _expired(tokens: Sequence[str]) -> tuple[tuple[str, LossCause], ...]:
     return tuple((token, LossCause.EXPIRED) for token in tokens)
-
-
-def _differs(workflow: Workflow, claim: LocalClaim) -> bool:
-    step = workflow.steps.get(claim.step) if workflow.run_id == claim.run_id else None
-    if step is None or step.claim is None or step.claim.nonce != claim.nonce:
-        return True
-    return step.state is StepState.CANCELLING and not claim.cancelled
-
-
-def _reconcile(workflow: Workflow | None, claim: LocalClaim, grace: int) -> None:
-    step = workflow.steps.get(claim.step) if workflow is not None and workflow.run_id == claim.run_id else None
-    if workflow is None or step is None or step.claim is None or step.claim.nonce != claim.nonce:
-        if not claim.settling:
-            other = workflow is not None and workflow.run_id != claim.run_id
-            cause = LossCause.SUPERSEDED if other else LossCause.UNKNOWN
-            if workflow is not None and step is not None:
-                cause = loss_cause(workflow, step, claim.nonce)
-            claim.stream.lose(claim, cause)
-    elif step.state is StepState.CANCELLING and not claim.cancelled:
-        claim.cancelled = True
-        claim.stream.tell(CancelOut(claim.token, grace, workflow.cancel_reason))
 
 
 def _serves(session: Session, pool: str, workflow: Workflow, step: str) -> bool:
