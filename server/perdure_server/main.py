@@ -100,7 +100,12 @@ async def serve(config: Config, parts: Parts | None = None) -> AsyncIterator[Run
 
 def _settings(config: Config, parts: Parts, server_id: str) -> EngineSettings:
     return EngineSettings(
-        server_id, config.session_lease_ms, drain_grace=config.drain_grace_ms, is_test=parts.test, register_from_hello=parts.dev
+        server_id,
+        config.session_lease_ms,
+        drain_grace=config.drain_grace_ms,
+        is_test=parts.test,
+        trace_sample_ratio=config.trace_sample_ratio,
+        register_from_hello=parts.dev,
     )
 
 

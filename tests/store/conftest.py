@@ -17,13 +17,15 @@ pytest.register_assert_rewrite(
     "tests.store.contract_lists",
     "tests.store.contract_records",
     "tests.store.contract_resources",
+    "tests.store.contract_schedules",
     "tests.store.contract_sessions",
     "tests.store.contract_workflows",
 )
 
 # One database for all tests of this run: indexes are built once, documents are removed after each test.
 DATABASE = f"perdure_test_{secrets.token_hex(6)}"
-COLLECTIONS = ("workflows", "payloads", "sessions", "definitions", "active_definitions", "audit", "resources", "stripes", "batches")
+COLLECTIONS = ["workflows", "payloads", "sessions", "definitions", "active_definitions", "audit", "resources", "stripes", "batches"]
+COLLECTIONS += ["schedules", "namespaces"]
 
 OpenStore = Callable[[Driver, Road | None], AbstractAsyncContextManager[MongoStore]]
 

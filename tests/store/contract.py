@@ -6,11 +6,21 @@ from tests.store.contract_lists import ListsContract
 from tests.store.contract_records import RecordsContract
 from tests.store.contract_resources import ResourcesContract
 from tests.store.contract_rounds import RoundsContract
+from tests.store.contract_schedules import NamespacesContract, SchedulesContract
 from tests.store.contract_sessions import SessionsContract
 from tests.store.contract_workflows import WorkflowsContract
 
 
 class StoreContract(
-    WorkflowsContract, ListsContract, SessionsContract, RecordsContract, RoundsContract, AuditContract, ResourcesContract, BatchesContract
+    WorkflowsContract,
+    ListsContract,
+    SessionsContract,
+    RecordsContract,
+    RoundsContract,
+    AuditContract,
+    ResourcesContract,
+    BatchesContract,
+    SchedulesContract,
+    NamespacesContract,
 ):
     """All of it."""

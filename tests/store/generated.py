@@ -159,6 +159,7 @@ FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     "queue": texts,
     "step_queues": st.dictionaries(names, texts, max_size=2),
     "fairness_key": texts,
+    "schedule_id": texts,
     "fairness_weight": st.floats(0.001, 1_000),
     "retention": numbers,
     "inbox": rows(signals),

@@ -3,6 +3,8 @@
 import os
 from collections.abc import Callable
 
+from perdure_server.kernel.values import Trace
+
 _BLOCK = 4096
 
 
@@ -25,6 +27,10 @@ class Entropy:
     def hex(self, count: int) -> str:
         """`count` random bytes as hex digits."""
         return self.bytes(count).hex()
+
+    def trace(self, sample_ratio: float) -> Trace:
+        """The trace of a workflow that no call with a trace context has started."""
+        return Trace(self.hex(16), self.hex(8), flags=1 if self.dice() < sample_ratio else 0)
 
     def dice(self) -> float:
         """A number in [0, 1)."""

@@ -24,6 +24,7 @@ from perdure_server.engine.frames import ClaimTurns
 from perdure_server.engine.hub import DEFINITIONS, LISTEN_LOOP, Hub
 from perdure_server.engine.judge import Judge
 from perdure_server.engine.mailbox import Mailboxes
+from perdure_server.engine.namespaces import Namespaces
 from perdure_server.engine.operations import Operations
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.people import People
@@ -32,6 +33,7 @@ from perdure_server.engine.queries import Queries
 from perdure_server.engine.ready_sweep import ReadySweep
 from perdure_server.engine.results import Results
 from perdure_server.engine.rounds import Rounds, submit_to_run
+from perdure_server.engine.schedules import Schedules
 from perdure_server.engine.selection import Selection
 from perdure_server.engine.settings import EngineSettings
 from perdure_server.engine.spill import Spill
@@ -119,12 +121,12 @@ class Engine:
         self.people = People(parts, self.mailboxes, self.queries, spill=self.spill, hub=self.hub)
         self.operations = Operations(parts, self.catalog, self)
         self.audit, self.listing = self.operations.audit, self.operations.listing
+        self.namespaces, self.schedules = Namespaces(parts), Schedules(self)
         self.explain = Explainer(parts, self.queries).explain
         self.get = self.queries.get
         self.wait_for_result = self.queries.wait_for_result
         self.fetch_payload = self.queries.fetch_payload
-        self.definition = self.queries.definition
-        self.versions = self.queries.versions
+        self.definition, self.versions = self.queries.definition, self.queries.versions
         self.polls = Polls(parts, self.desk, self.subscriptions, self._give_back)
         self.children = ChildWorkflows(parts, self.mailboxes, self.catalog, self.duties, self.spill)
         self._aftermath = Aftermath(parts, self.dispatch, self.hub, self.sweep, self.claims)
@@ -146,7 +148,8 @@ class Engine:
         self.hub.on_definitions = self._definitions_changed
 
     async def open(self) -> None:
-        """Start the background loops."""
+        """Start the background loops. Raises StoreUnavailable."""
+        await self.namespaces.refresh()
         loops = {
             "due": self.sweep.due_step,
             "timers": self.sweep.timers_step,
@@ -159,6 +162,8 @@ class Engine:
             "ready": self._ready_step,
             "refresh": self.workers.refresh_step,
             **self.operations.loops(),
+            "schedules": self.schedules.due_step,
+            "namespaces": self.namespaces.refresh_step,
             LISTEN_LOOP: self.hub.listen_step,
             "poll": self.hub.poll_step,
         }
@@ -196,7 +201,7 @@ class Engine:
         if unknown:
             raise FieldViolation([(f"step_queues[{name!r}]", "names no step of the definition") for name in unknown])
         workflow_id = key.workflow_id
-        command = replace(command, wake_secret=self.entropy.hex(16))
+        command = replace(self.namespaces.completed(command, definition), wake_secret=self.entropy.hex(16))
         if self.spill.needed(workflow_id, [command.input, *(signal.payload for signal in command.signals)]):
             command = replace(command, input=await self.spill.spill(workflow_id, command.run_id, command.input))
             signals = [

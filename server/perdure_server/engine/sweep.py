@@ -182,6 +182,10 @@ class Sweep:
         # Asked at every change, so counted once in a pass and when somebody is heard.
         return self._alone
 
+    def takes(self, identity: bytes, due: int, now: int) -> bool:
+        """Whether this server looks after a thing that is due: its own share at once, anybody's after 3 s."""
+        return self._is_mine(identity, now) or now - due >= _OTHERS_AFTER
+
     def _is_mine(self, workflow_id: bytes, now: int) -> bool:
         others = self._others(self._clock.unshifted_at(now))
         if not others:

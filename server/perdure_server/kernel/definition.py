@@ -136,7 +136,7 @@ class _Structure(Struct, frozen=True, omit_defaults=True):
     workflow_timeout: int | None = None
     cancel_grace: int = limits.CANCEL_GRACE
     max_lost_claims: int = limits.MAX_LOST_CLAIMS
-    retention: int = limits.RETENTION
+    retention: int | None = None  # None: the namespace's
     description: str = ""
     fingerprint: str = ""
     policy_revision: int = 1

@@ -34,6 +34,8 @@ RETENTION: Final = 30 * DAY
 TOMBSTONE: Final = 30 * DAY
 MAX_IN_FLIGHT: Final = 100  # children of one map step that are open at once
 
+CATCH_UP_WINDOW: Final = 1 * MINUTE  # of a schedule
+
 # Rhythm of the server.
 ACKNOWLEDGE_WITHIN: Final = 5 * SECOND
 HOLD_AFTER: Final = 3 * SECOND  # a token that still runs this long after its grant is written into its session
@@ -53,6 +55,17 @@ CHILDREN_MADE_WITHIN: Final = 5 * SECOND  # of their intent; then any server mak
 CHILDREN_AUDIT: Final = 10 * MINUTE
 CHILDREN_TOLD_EVERY: Final = 1 * SECOND  # how often watchers hear of the progress of a map step, at most
 MIN_WAKE_DELAY: Final = 50  # a timer never wakes sooner after its wait opened, so that a wait in the past is no hot loop
+
+NAMESPACE_REFRESH: Final = 5 * SECOND  # how long other servers may not know of a change of a namespace
+NAMESPACE_USAGE: Final = 30 * SECOND  # how old what is told of its use may be
+FIRING_RETRY: Final = 5 * SECOND  # a start that cannot be done now, and the longest pause between two looks at an open workflow
+FIRING_PATIENCE: Final = 20  # a firing that waits is looked at again after this part of the time that it has waited
+FIRING_STEPS: Final = 50  # stored changes of one schedule in a row, so that catching up is no storm
+
+# Bounds of what is remembered in one schedule.
+RECENT_FIRINGS: Final = 10
+BUFFERED_FIRINGS: Final = 100
+MISSED_COUNTED: Final = 1_000  # of one look; the rest of a long outage is jumped over
 
 # Bounds of what is remembered in one instance.
 SETTLED_TOKENS: Final = 4
@@ -77,6 +90,11 @@ ID_LENGTH: Final = 128
 LABELS: Final = 32
 LABEL_KEY_LENGTH: Final = 63
 LABEL_VALUE_LENGTH: Final = 256
+SCHEDULE_ID_LENGTH: Final = 256
+TRIGGERS: Final = 16
+INTERVAL_MIN: Final = 1 * SECOND
+NOTE: Final = 4 * 1024  # of a schedule; the description of a namespace
+NAMESPACE_LABELS: Final = 16
 STEPS: Final = 2_000
 DEPENDENCIES: Final = 20_000  # of all steps of a definition together
 WAIT_CONDITIONS: Final = 16

@@ -37,6 +37,8 @@ class Reason(Enum):
     MIGRATION_LOSES_STATE = auto()
     STEP_NOT_FOUND = auto()
     STEP_STATE_INVALID = auto()
+    SCHEDULE_NOT_FOUND = auto()
+    SCHEDULE_INVALID = auto()
     INVALID_ARGUMENT = auto()
     PAYLOAD_TOO_LARGE = auto()
     PAYLOAD_INVALID = auto()

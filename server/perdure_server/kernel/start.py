@@ -59,6 +59,7 @@ class Start(Struct, frozen=True, omit_defaults=True):
     signals: tuple[Signal, ...] = ()
     parent: Parent | None = None  # set by the engine only: a map or child step starts it
     expected_fence: int | None = None  # of the round that is there; not compared if there is none
+    schedule_id: str = ""
 
 
 def begin(definition: Definition, command: Start, now: int) -> tuple[Workflow, tuple[Effect, ...]]:
@@ -99,9 +100,16 @@ def blank(definition: Definition, command: Start, now: int) -> Workflow:
         step_queues=command.step_queues,
         fairness_key=command.fairness_key,
         fairness_weight=command.fairness_weight,
-        retention=command.retention if command.retention is not None else definition.retention,
         parent=command.parent,
+        retention=_retention(command, definition),
+        schedule_id=command.schedule_id,
     )
+
+
+def _retention(command: Start, definition: Definition) -> int:
+    if command.retention is not None:
+        return command.retention
+    return limits.RETENTION if definition.retention is None else definition.retention
 
 
 def populate(draft: Draft, command: Start) -> None:

@@ -304,6 +304,7 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     fairness_key: str = ""
     fairness_weight: float = 1.0
     retention: int = limits.RETENTION
+    schedule_id: str = ""  # the schedule that started it
     inbox: tuple[Signal, ...] = ()
     signal_ids: tuple[str, ...] = ()
     signals_received: int = 0

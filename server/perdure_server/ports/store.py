@@ -13,6 +13,7 @@ from perdure_server.kernel.workflow import Workflow, WorkflowState
 from perdure_server.ports.audit import AuditTrail
 from perdure_server.ports.batches import Batches
 from perdure_server.ports.resources import Resources
+from perdure_server.ports.schedules import Namespaces, Schedules
 
 
 class Read(Enum):
@@ -260,6 +261,8 @@ class Store(Protocol):
     resources: Resources
     audit: AuditTrail
     batches: Batches
+    schedules: Schedules
+    namespaces: Namespaces
 
     async def open(self) -> None:
         """Connect, probe, ensure indexes, migrate. Raises StoreUnavailable, or StoreError with what is wrong and how to put it right."""

@@ -17,12 +17,13 @@ from perdure_server.rpc.decode.workflows import page_size
 from perdure_server.rpc.encode import definitions, people, workers
 from perdure_server.rpc.faults import Faults
 from perdure_server.rpc.operations_service import OperationsService
+from perdure_server.rpc.schedules_service import SchedulesService
 from perdure_server.rpc.server_info import ServerFacts, server_info
 from perdure_server.rpc.transport import Context
 from perdure_server.rpc.trials import Trials
 
 
-class AdminService(OperationsService):
+class AdminService(OperationsService, SchedulesService):
     """What deployers, operators and consoles call."""
 
     descriptor = wire.DESCRIPTOR.services_by_name["AdminService"]

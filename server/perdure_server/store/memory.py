@@ -16,6 +16,7 @@ from perdure_server.ports.audit import AuditTrail
 from perdure_server.ports.batches import Batches
 from perdure_server.ports.errors import CorruptDocument, DocumentTooLarge
 from perdure_server.ports.resources import Resources
+from perdure_server.ports.schedules import Namespaces, Schedules
 from perdure_server.ports.store import (
     Definitions,
     Due,
@@ -37,6 +38,7 @@ from perdure_server.store.memory_resources import MemoryResources
 from perdure_server.store.outlines import left_out, outline
 from perdure_server.store.ready_rows import ready_row
 from perdure_server.store.rows import NOT_IN_ROWS, page, rows_of
+from perdure_server.store.schedules import MemoryNamespaces, MemorySchedules
 from perdure_server.store.step_layout import Update
 
 Document = dict[str, Any]
@@ -82,6 +84,8 @@ class MemoryStore:
     resources: Resources
     audit: AuditTrail
     batches: Batches
+    schedules: Schedules
+    namespaces: Namespaces
 
     def __init__(self, clock: Callable[[], int], faults: Faults = no_faults, document_bytes: int = limits.DOCUMENT_BYTES) -> None:
         self.faults = faults
@@ -94,6 +98,8 @@ class MemoryStore:
         self.resources = MemoryResources(self._around)
         self.audit = MemoryAudit(self._around)
         self.batches = MemoryBatches(self._around)
+        self.schedules = MemorySchedules(self._around)
+        self.namespaces = MemoryNamespaces(self._around)
 
     async def open(self) -> None:
         """Nothing to connect."""

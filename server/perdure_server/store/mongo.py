@@ -9,6 +9,7 @@ from perdure_server.ports.audit import AuditTrail
 from perdure_server.ports.batches import Batches
 from perdure_server.ports.errors import StoreError
 from perdure_server.ports.resources import Resources
+from perdure_server.ports.schedules import Namespaces, Schedules
 from perdure_server.ports.store import Definitions, Payloads, Sessions, Workflows
 from perdure_server.store.audit import MongoAudit
 from perdure_server.store.batches import MongoBatches
@@ -18,6 +19,7 @@ from perdure_server.store.driver import Connection, Driver
 from perdure_server.store.payloads import MongoPayloads
 from perdure_server.store.probe import SECANTUS, Abilities, probe
 from perdure_server.store.resources import MongoResources
+from perdure_server.store.schedules import MongoNamespaces, MongoSchedules
 from perdure_server.store.schema import ensure_indexes, migrate, release_quarantined
 from perdure_server.store.sessions import MongoSessions
 from perdure_server.store.workflows import MongoWorkflows
@@ -39,6 +41,8 @@ class MongoStore:
     resources: Resources
     audit: AuditTrail
     batches: Batches
+    schedules: Schedules
+    namespaces: Namespaces
 
     def __init__(self, url: str, database: str, driver: Driver = "motor", road: Road | None = None) -> None:
         """Raises StoreError when the URL cannot be used."""
@@ -63,6 +67,8 @@ class MongoStore:
         self.resources = MongoResources(self.connection, abilities.linearizable)
         self.audit = MongoAudit(self.connection, abilities.linearizable)
         self.batches = MongoBatches(self.connection, abilities.linearizable)
+        self.schedules = MongoSchedules(self.connection, abilities.linearizable)
+        self.namespaces = MongoNamespaces(self.connection, abilities.linearizable)
 
     async def close(self) -> None:
         """As the port says."""

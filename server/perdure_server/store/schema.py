@@ -13,6 +13,7 @@ from perdure_server.store.definitions import ACTIVE, DEFINITIONS
 from perdure_server.store.driver import MAJORITY, Connection
 from perdure_server.store.replies import confirmed, is_duplicate
 from perdure_server.store.resources import RESOURCES, STRIPES
+from perdure_server.store.schedules import SCHEDULES
 from perdure_server.store.sessions import SESSIONS
 from perdure_server.store.workflows import WORKFLOWS
 
@@ -38,6 +39,7 @@ INDEXES: Final[dict[str, tuple[tuple[Keys, bool], ...]]] = {
     RESOURCES: (({"namespace": 1, "name": 1}, False),),
     STRIPES: (({"namespace": 1, "resource": 1, "key": 1}, False), ({"in_use": 1}, True), ({"waiting_count": 1}, True)),
     batches.BATCHES: ((batches.NEWEST_FIRST, False), (batches.BY_STATE, False), (batches.BY_END, True)),
+    SCHEDULES: (({"due": 1}, True), ({"namespace": 1, "schedule_id": 1}, False)),
     AUDIT: ((NEWEST_FIRST, False), (OF_WORKFLOW, True), (OLDEST, False)),
 }
 

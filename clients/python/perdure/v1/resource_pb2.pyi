@@ -1122,7 +1122,7 @@ class Schedule(_message.Message):
         OVERLAP_BUFFER_ALL: Schedule._Overlap.ValueType  # 3
         """Start when the last one has ended; at most 100 wait."""
         OVERLAP_CANCEL_OTHER: Schedule._Overlap.ValueType  # 4
-        """Cancel the last one, then start."""
+        """Cancel the last one, and start when it has ended; of several that wait, only the newest starts."""
         OVERLAP_TERMINATE_OTHER: Schedule._Overlap.ValueType  # 5
         """Terminate the last one, then start."""
         OVERLAP_ALLOW: Schedule._Overlap.ValueType  # 6
@@ -1140,7 +1140,7 @@ class Schedule(_message.Message):
     OVERLAP_BUFFER_ALL: Schedule.Overlap.ValueType  # 3
     """Start when the last one has ended; at most 100 wait."""
     OVERLAP_CANCEL_OTHER: Schedule.Overlap.ValueType  # 4
-    """Cancel the last one, then start."""
+    """Cancel the last one, and start when it has ended; of several that wait, only the newest starts."""
     OVERLAP_TERMINATE_OTHER: Schedule.Overlap.ValueType  # 5
     """Terminate the last one, then start."""
     OVERLAP_ALLOW: Schedule.Overlap.ValueType  # 6
@@ -1181,7 +1181,7 @@ class Schedule(_message.Message):
     skipped_count: _builtins.int
     """Firings skipped for overlap. Only from the server."""
     missed_count: _builtins.int
-    """Firings dropped because they were missed for too long. Only from the server."""
+    """Firings dropped because they were missed for too long; of one long outage at most 1,000 are counted. Only from the server."""
     @_builtins.property
     def triggers(self) -> _containers.RepeatedCompositeFieldContainer[Global___ScheduleTrigger]:
         """When. All are united. At least 1, at most 16."""
@@ -1291,8 +1291,8 @@ class CronTrigger(_message.Message):
     expression: _builtins.str
     """Five fields: minute, hour, day of month, month, day of week. Wrong: SCHEDULE_INVALID."""
     time_zone: _builtins.str
-    """IANA name, such as `Europe/Berlin`. Empty: UTC. A time that a clock change skips fires right after it;
-    one that it repeats fires once.
+    """IANA name, such as `Europe/Berlin`. Empty: UTC. A time of day that a clock change skips fires right after it;
+    one that it repeats fires once. Minutes or hours that begin with `*` go by elapsed time, through a repeated hour, too.
     """
     def __init__(
         self,
@@ -1376,7 +1376,7 @@ class ScheduledStart(_message.Message):
     workflow_type: _builtins.str
     """The type; its active definition at the time of the firing."""
     business_key_template: _builtins.str
-    """Key of each workflow; `{fire_time}` becomes the planned time (RFC 3339, UTC).
+    """Key of each workflow; it must contain `{fire_time}`, which becomes the planned time (RFC 3339, UTC), else SCHEDULE_INVALID.
     Empty: the schedule's id, `@` and the planned time.
     """
     priority: _builtins.int

@@ -47,7 +47,7 @@ def definition(message: definition_pb2.Definition, namespace: str, faults: Fault
     path = f"{field}.policy"
     timeout = values.duration(policy.workflow_timeout, f"{path}.workflow_timeout", faults) if policy.HasField("workflow_timeout") else None
     grace = values.duration(policy.cancel_grace, f"{path}.cancel_grace", faults) if policy.HasField("cancel_grace") else limits.CANCEL_GRACE
-    retention = values.duration(policy.retention, f"{path}.retention", faults) if policy.HasField("retention") else limits.RETENTION
+    retention = values.duration(policy.retention, f"{path}.retention", faults) if policy.HasField("retention") else None
     listed = message.steps[: limits.STEPS + 1]
     hooks = _hooks(message.hooks)
     aside = {hook.step for hook in hooks.values()} | {step.compensate_with for step in listed}

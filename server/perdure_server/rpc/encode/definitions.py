@@ -37,7 +37,8 @@ def definition(target: wire.Definition, source: Definition) -> None:
         values.duration(policy.workflow_timeout, source.workflow_timeout)
     values.duration(policy.cancel_grace, source.cancel_grace)
     policy.max_lost_claims = source.max_lost_claims
-    values.duration(policy.retention, source.retention)
+    if source.retention is not None:
+        values.duration(policy.retention, source.retention)
     for step in source.steps:
         _step(target.steps.add(), step)
 

@@ -58,6 +58,7 @@ def basic(target: wire.Workflow, source: Workflow) -> None:
     target.policy_revision = source.policy_revision
     target.priority = source.priority
     target.fairness_key = source.fairness_key
+    target.schedule_id = source.schedule_id
     target.etag = etag_of(source)
     target.archived = source.archived
     if source.paused is not None:

@@ -1,0 +1,39 @@
+"""A namespace: a place of its own for workflows. One that nobody has put exists all the same, with the defaults."""
+
+from msgspec import Struct
+
+
+class NamespaceLimits(Struct, frozen=True, omit_defaults=True):
+    """How much at once; None = no limit but the server's. Stored and shown; not enforced yet."""
+
+    open_workflows: int | None = None
+    starts_per_second: float | None = None
+    stored_bytes: int | None = None
+    watchers: int | None = None
+    sessions: int | None = None
+
+
+class NamespaceSettings(Struct, frozen=True, omit_defaults=True):
+    """What its owner decides. Durations in ms; None = the product's default."""
+
+    description: str = ""
+    limits: NamespaceLimits | None = None
+    retention: int | None = None
+    tombstone_retention: int | None = None
+    labels: dict[str, str] = {}
+
+
+class Namespace(Struct, frozen=True, omit_defaults=True):
+    """One namespace as stored."""
+
+    name: str
+    settings: NamespaceSettings
+    update_time: int
+    revision: int = 1
+    requests: tuple[str, ...] = ()  # of the last changes, so that a repeat is one
+    first_request: str = ""
+
+    @property
+    def etag(self) -> str:
+        """What changes with every change."""
+        return f"{self.revision}-{self.update_time}"
