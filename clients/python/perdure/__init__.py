@@ -29,7 +29,9 @@ from perdure.errors import (
 )
 from perdure.events import Change, End, Event, Frame, FramesReset, Gap, Snapshot
 from perdure.failure import Failure
+from perdure.fan_out import ChildStep, MapStep, Page
 from perdure.hook_facts import HookFacts, UnfinishedStep
+from perdure.map_result import MapError, MapResult
 from perdure.payloads import Payload
 from perdure.reasons import ErrorReason
 from perdure.resolution import Resolution
@@ -48,6 +50,7 @@ __all__ = [
     "Branch",
     "CallTimeout",
     "Change",
+    "ChildStep",
     "Chosen",
     "ClaimLost",
     "Client",
@@ -65,10 +68,14 @@ __all__ = [
     "Gap",
     "HookFacts",
     "InvalidRequest",
+    "MapError",
+    "MapResult",
+    "MapStep",
     "NotAllowed",
     "NotFound",
     "NotImplementedYet",
     "Overloaded",
+    "Page",
     "Payload",
     "PayloadRejected",
     "PerdureError",

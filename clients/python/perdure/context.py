@@ -88,11 +88,13 @@ class Context(Generic[C]):
         *,
         checkpoint: C | None = None,
         wakes: Sequence[wait_pb2.Wake] = (),
+        cursor: Any = None,
     ) -> None:
         self._facts = facts
         self._link = link
         self._checkpoint = checkpoint
         self._wakes = wakes
+        self._cursor = cursor
 
     def __repr__(self) -> str:
         return f"<Context {self._facts.workflow_type}/{self._facts.business_key} {self._facts.step} attempt {self._facts.attempt}>"
@@ -101,6 +103,11 @@ class Context(Generic[C]):
     def checkpoint(self) -> C | None:
         """The last checkpoint that was saved, by this attempt or an earlier one; None: none."""
         return self._checkpoint
+
+    @property
+    def cursor(self) -> Any:
+        """Of a paging step: what the Page before had as its cursor; None: this is the first page."""
+        return self._cursor
 
     async def save(self, checkpoint: C) -> C:
         """Stores a checkpoint and returns it, once it is stored. Also a sign of life.

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from perdure.context import Context
-from perdure.plan import Plan, first_line
+from perdure.fan_out import FanOut
+from perdure.plan import first_line
 from perdure.retry import Retry
 from perdure.signature import fault, needs_of
 from perdure.steps import (
@@ -28,7 +29,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-class Definition(Plan):
+class Definition(FanOut):
     """A type of workflow. Decorate functions with `step`, and give it to a worker and to `client.start`.
 
     Parameters of a step's function that are named `input` or after an earlier step are what the step needs.

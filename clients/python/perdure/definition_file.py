@@ -27,6 +27,9 @@
                                        # and `choose: [BRANCH]` where the step has branches
       publish:
         needs: [compose, choice]
+      notify:                          # a workflow per item; also pages, child: see file_children.py
+        map: {workflow: notice, items: compose, join: all}
+        max_in_flight: 100
       discard: {}
       tell: {needs: [input]}
     hooks: {failure_finalizer: tell}   # also on_success, cancel_finalizer, prepare_replay; or {step: tell, required: false}
@@ -40,6 +43,7 @@ from typing import Any, Final
 
 import yaml
 
+from perdure import file_children
 from perdure.durations import format_duration
 from perdure.errors import DefinitionRejected
 from perdure.file_reader import FieldReader, StrictLoader
@@ -57,6 +61,7 @@ DURATION_KEYS: Final = ("attempt_timeout", "silence_timeout", "step_timeout", "q
 STEP_KEYS: Final = frozenset(
     {"needs", "after", "wait", "retry", "queue", "priority", "on_exhausted", "permits", "version", "description", *DURATION_KEYS}
     | {"branches", "compensate_with"}
+    | file_children.KEYS
 )
 RETRY_KEYS: Final = frozenset(
     {"max_attempts", "unlimited", "initial_interval", "backoff_coefficient", "max_interval", "jitter", "non_retryable"}
@@ -161,6 +166,7 @@ def _step(reader: FieldReader, path: str, fields: Mapping[str, Any], step: defin
     step.depends_on.extend(dict.fromkeys([*(need for need in needs if need != "input"), *after]))
     if "wait" not in fields:
         step.activity.SetInParent()
+        file_children.read_children(reader, path, fields, step)
         _policy(reader, path, fields, step.policy)
         return
     foreign = sorted(fields.keys() & {"needs", "retry", "queue", "permits", "attempt_timeout", "silence_timeout"})
@@ -268,6 +274,7 @@ def _dump_step(step: definition_pb2.StepDefinition) -> dict[str, Any]:
         fields["wait"] = {"any_of": [_dump_condition(condition) for condition in step.wait.wait.any_of]}
         return fields
     policy = step.policy
+    fields |= file_children.dump_children(step)
     fields |= _present(queue=policy.queue) | _durations(policy, DURATION_KEYS)
     if policy.HasField("priority"):
         fields["priority"] = policy.priority

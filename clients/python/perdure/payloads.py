@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from perdure.errors import PayloadRejected
+from perdure.map_result import MapResult, parse_map_result
 from perdure.reasons import ErrorReason
 from perdure.v1 import payload_pb2
 
@@ -90,7 +91,7 @@ def decode(payload: payload_pb2.Payload | None, as_type: Any = Any) -> Any:
     if kind == "binary":
         return _check_binary(payload.binary, as_type)
     try:
-        return decoder(as_type).decode(payload.json)
+        return parse_map_result(payload.json) if as_type is MapResult else decoder(as_type).decode(payload.json)
     except (ValueError, msgspec.MsgspecError) as error:
         raise _rejected(f"not a {_name(as_type)}: {error}") from error
 

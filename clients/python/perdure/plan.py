@@ -59,7 +59,9 @@ class Plan:
         last = self._steps.get(self.output or self._final_step())
         if isinstance(last, Step):
             return last.types.output
-        return Woken[Any] if isinstance(last, WaitStep) else Any
+        if isinstance(last, WaitStep):
+            return Woken[Any]
+        return last.output_type if last is not None else Any
 
     def to_message(self) -> definition_pb2.Definition:
         """The wire's form. Raises DefinitionRejected if an annotation cannot be resolved or decoded."""

@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from datetime import timedelta
 from typing import Any, TypeVar, overload
 
@@ -206,6 +206,33 @@ class Run:
         request = admin_service_pb2.ResolveStepRequest(workflow=self._ref(), step=name, reason=reason, request_id=_known(request_id))
         request.resolution.CopyFrom(resolution.message)
         await self._calls.unary(self._calls.admin.ResolveStep, request)
+
+    async def children(
+        self, step: StepName = "", *, states: Iterable[WorkflowState] = (), with_values: bool = False
+    ) -> AsyncIterator[Workflow]:
+        """The workflows that its map and child steps run, by step and index; pages are fetched as they are needed.
+
+        Args:
+            step: Only those of this step.
+            states: Only those in these states.
+            with_values: With inputs, outputs and steps.
+
+        Raises:
+            NotFound: There is no such workflow, or no such step.
+        """
+        request = workflow_service_pb2.ListChildrenRequest(
+            workflow=self._ref(),
+            step=step_names(step)[0] if step else "",
+            states=[workflow_pb2.Workflow.State.Value(f"STATE_{state}") for state in states],
+            view=workflow_pb2.WORKFLOW_VIEW_FULL if with_values else workflow_pb2.WORKFLOW_VIEW_BASIC,
+        )
+        while True:
+            answer = await self._calls.unary(self._calls.workflows.ListChildren, request)
+            for message in answer.children:
+                yield workflow_of(message)
+            if not answer.next_page_token:
+                return
+            request.page_token = answer.next_page_token
 
     async def delete(self, reason: str = "", *, request_id: str = "") -> None:
         """Removes an ended workflow, all its rounds and values.

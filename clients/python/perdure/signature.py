@@ -90,8 +90,13 @@ def _parameter(step: str, name: str, annotation: Any) -> Parameter:
 
 
 def _output(annotation: Any) -> Any:
-    kept = [_chosen(member) for member in _members(annotation) if member is not Wait]
+    kept = [_chosen(member) for member in _members(annotation) if member is not Wait and not _is_page(member)]
     return functools.reduce(lambda left, right: left | right, kept) if kept else Any
+
+
+def _is_page(annotation: Any) -> bool:
+    # By name: the module of Page stands above this one.
+    return getattr(annotation, "__module__", "") == "perdure.fan_out" and getattr(annotation, "__name__", "") == "Page"
 
 
 def _chosen(annotation: Any) -> Any:

@@ -72,6 +72,11 @@ class BaseStep:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
+    @property
+    def output_type(self) -> Any:
+        """What its output is decoded as where it is the workflow's, if its kind says so."""
+        return Any
+
     def branch(self, name: str) -> Branch:
         """A way to go on that this step may choose, for `after` of the steps that are on it."""
         return Branch(self.name, name)
@@ -167,7 +172,7 @@ class WaitStep(BaseStep, Generic[T]):
         return message
 
 
-AnyStep: TypeAlias = Step[..., Any] | RemoteStep | WaitStep[Any]
+AnyStep: TypeAlias = BaseStep
 StepName: TypeAlias = BaseStep | str
 Earlier: TypeAlias = StepName | Branch
 """What `after` takes: a step, its name, or one of its branches."""

@@ -22,7 +22,8 @@ def prepare(claim: claim_pb2.Claim, step: Step[..., Any], link: ActivityLink) ->
     types = step.types
     inputs = {name: _input(claim, types.parameters[name]) for name in step.needs}
     checkpoint = _decode("checkpoint", claim.checkpoint if claim.HasField("checkpoint") else None, types.checkpoint)
-    return Context(facts_of(claim), link, checkpoint=checkpoint, wakes=claim.wakes), inputs
+    cursor = payloads.decode(claim.cursor) if claim.HasField("cursor") else None
+    return Context(facts_of(claim), link, checkpoint=checkpoint, wakes=claim.wakes, cursor=cursor), inputs
 
 
 def facts_of(claim: claim_pb2.Claim) -> ClaimFacts:
@@ -58,7 +59,8 @@ async def fetch_refs(claim: claim_pb2.Claim, fetch: Fetch) -> None:
     """Reads the values that did not fit into the claim, into their places; those inside the outputs of waits too."""
     carried = [wake.payload for wake in claim.wakes if wake.HasField("payload")]
     checkpoint = [claim.checkpoint] if claim.HasField("checkpoint") else []
-    for payload in (*claim.inputs.values(), *checkpoint, *carried, *_of_hook(claim.hook)):
+    cursor = [claim.cursor] if claim.HasField("cursor") else []
+    for payload in (*claim.inputs.values(), *checkpoint, *cursor, *carried, *_of_hook(claim.hook)):
         if payload.WhichOneof("data") == "ref":
             await fetch(payload)
     for payload in claim.inputs.values():

@@ -7,6 +7,7 @@ from perdure import limits, payloads
 from perdure.branches import Chosen
 from perdure.errors import PayloadRejected, PerdureError
 from perdure.failure import Failure, cut, failure_type
+from perdure.fan_out import Page
 from perdure.v1 import payload_pb2, worker_service_pb2
 from perdure.waits import KEEP, Wait
 from perdure.worker.claims import Held
@@ -24,6 +25,12 @@ def of_value(value: object) -> worker_service_pb2.Result:
         result.waiting.wait.CopyFrom(value.to_message())
         if value.checkpoint is not KEEP:
             result.waiting.checkpoint.CopyFrom(payloads.encode(value.checkpoint) or payloads.NO_VALUE)
+        return result
+    if isinstance(value, Page):
+        result.page.children.extend(payloads.encode(child) or payloads.NO_VALUE for child in value.children)
+        cursor = payloads.encode(value.cursor)
+        if cursor is not None:
+            result.page.cursor.CopyFrom(cursor)
         return result
     result.completed.SetInParent()
     if isinstance(value, Chosen):
