@@ -131,6 +131,7 @@ class Run:
         answer = rule(draft)
         changed = draft.finish()
         self.effects = draft.effects
+        self.definition = draft.definition
         if changed is not self.workflow:
             sealed = seal(self.definition, self.workflow, changed, self.now)
             check_change(self.definition, self.workflow, sealed)

@@ -25,8 +25,8 @@ async def register(served: Served, made: definition_pb2.Definition) -> None:
     await served.admin.RegisterDefinition(admin.RegisterDefinitionRequest(definition=made, activate=True))
 
 
-async def get(served: Served) -> workflow_pb2.Workflow:
-    return (await served.workflows.GetWorkflow(wire.GetWorkflowRequest(workflow=ref()))).workflow
+async def get(served: Served, key: str = "k") -> workflow_pb2.Workflow:
+    return (await served.workflows.GetWorkflow(wire.GetWorkflowRequest(workflow=ref(key)))).workflow
 
 
 async def terminate(served: Served, **fields: Any) -> wire.TerminateWorkflowResponse:

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from perdure_server.kernel.definition import Definition, StepDefinition, StepKind
-from perdure_server.kernel.values import Condition, Payload, PayloadRef, RetryPolicy, Wait
+from perdure_server.kernel.values import Condition, Paused, Payload, PayloadRef, RetryPolicy, Wait
 from perdure_server.ports.store import ActiveDefinition, Store
 from tests.store.instances import NOW
 
@@ -70,6 +70,25 @@ class RecordsContract:
         assert changed == replace(plan(attempts=9), policy_revision=2)
         assert await store.definitions.put(plan(attempts=9)) == changed
         assert await store.definitions.get("default", "ingest", "f" * 64) == changed
+
+    async def test_a_pause_is_kept_beside_the_plan(self, store: Store) -> None:
+        await store.definitions.put(plan())
+        since = Paused(NOW, "ann", "an incident")
+        paused = await store.definitions.pause("default", "ingest", "f" * 64, since)
+        assert paused is not None
+        assert (paused.paused, paused.policy_revision) == (since, 1)
+        assert await store.definitions.pause("default", "ingest", "f" * 64, Paused(NOW + 5, "bob")) == paused, "as it was"
+        assert await store.definitions.get("default", "ingest", "f" * 64) == paused
+        assert list(await store.definitions.versions("default", "ingest")) == [paused]
+        assert await store.definitions.put(plan()) == paused, "the plan is the same"
+        changed = await store.definitions.put(plan(attempts=9))
+        assert (changed.paused, changed.policy_revision) == (since, 2)
+        assert await store.definitions.get("default", "ingest", "f" * 64) == changed
+        resumed = await store.definitions.pause("default", "ingest", "f" * 64, None)
+        assert resumed is not None
+        assert (resumed.paused, resumed.policy_revision) == (None, 2)
+        assert await store.definitions.pause("default", "ingest", "f" * 64, None) == resumed
+        assert await store.definitions.pause("default", "ingest", "0" * 64, since) is None
         assert (await store.definitions.put(plan())).policy_revision == 3
 
     async def test_c02_definitions_registered_at_once_are_one(self, store: Store) -> None:

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.child_state import ChildError, Children, Parent
-from perdure_server.kernel.values import Failure, LossCause, Payload, PayloadRef, Trace, Wake
+from perdure_server.kernel.definition import Exhaustion, Permit, StepDefinition, StepOptions
+from perdure_server.kernel.values import Failure, LossCause, Payload, PayloadRef, RetryPolicy, Trace, Wake
 from perdure_server.kernel.workflow import (
     AttemptError,
     Claim,
@@ -52,6 +53,19 @@ def rows(values: st.SearchStrategy[Any], most: int = 2) -> st.SearchStrategy[tup
     return st.lists(values, max_size=most).map(tuple)
 
 
+step_options = st.builds(
+    StepOptions,
+    rows(names),
+    st.builds(
+        StepDefinition,
+        names,
+        queue=texts,
+        retry=st.builds(RetryPolicy, st.none() | numbers, numbers),
+        on_exhausted=st.sampled_from(Exhaustion),
+        permits=rows(st.builds(Permit, texts, numbers)),
+        priority=st.none() | numbers,
+    ),
+)
 settled = st.builds(Settled, texts, blobs, st.sampled_from(LossCause), rows(st.tuples(names, numbers)))
 children = st.builds(
     Children,
@@ -158,6 +172,7 @@ FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     "priority": numbers,
     "queue": texts,
     "step_queues": st.dictionaries(names, texts, max_size=2),
+    "step_options": st.dictionaries(names, step_options, max_size=2),
     "fairness_key": texts,
     "schedule_id": texts,
     "fairness_weight": st.floats(0.001, 1_000),

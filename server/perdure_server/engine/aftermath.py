@@ -21,6 +21,7 @@ from perdure_server.kernel.effects import (
     Effect,
     PermitsFreed,
     StepReady,
+    StepRequeued,
     TimerSet,
     WorkflowEnded,
     WorkflowStarted,
@@ -87,6 +88,8 @@ class Aftermath:
         match effect:
             case StepReady(step):
                 self._dispatch.offer(definition, workflow, step)
+            case StepRequeued(step, queue):
+                self._dispatch.requeue(definition, workflow, step, queue)
             case TimerSet(due):
                 self._sweep.set_timer(workflow.workflow_id, due)
             case DutyTaken(duty):

@@ -5,10 +5,16 @@ A wake-up brings changes at once; these are for when it is lost.
 
 from typing import Generic, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from perdure_server.kernel.contracts import with_contracts
 from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.options import as_run
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.validation import validate
+from perdure_server.kernel.values import Paused
+from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.clock import Clock
 from perdure_server.ports.store import ActiveDefinition, Definitions
 
@@ -18,6 +24,14 @@ _POLICY_FRESH_FOR = 10 * _FRESH_FOR
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+class DefinitionName(Struct, frozen=True):
+    """One registered definition, or all of a type: "" as the fingerprint."""
+
+    namespace: str
+    workflow_type: str
+    fingerprint: str = ""
 
 
 class _Recent(Generic[K, V]):
@@ -69,10 +83,6 @@ class Catalog:
         self._by_fingerprint.clear()
         self._versions.clear()
 
-    def at_hand(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition | None:
-        """One definition, if it need not be read; spares the busiest road a coroutine."""
-        return self._by_fingerprint.get((namespace, workflow_type, fingerprint))
-
     async def get(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition:
         """One definition. Raises Rejection DEFINITION_NOT_FOUND, StoreUnavailable."""
         key = (namespace, workflow_type, fingerprint)
@@ -84,6 +94,17 @@ class Catalog:
         if definition is None:
             raise _not_found(workflow_type, fingerprint)
         return self._by_fingerprint.put(key, definition, asked) if epoch == self._forgotten else definition
+
+    async def of(self, workflow: Workflow) -> Definition:
+        """The definition as this workflow runs it, with its own options. Raises Rejection DEFINITION_NOT_FOUND, StoreUnavailable."""
+        key = workflow.key
+        return as_run(await self.get(key.namespace, key.workflow_type, workflow.fingerprint), workflow)
+
+    def of_at_hand(self, workflow: Workflow) -> Definition | None:
+        """The same, if it need not be read; spares the busiest road a coroutine."""
+        key = workflow.key
+        found = self._by_fingerprint.get((key.namespace, key.workflow_type, workflow.fingerprint))
+        return as_run(found, workflow) if found is not None else None
 
     async def active(self, namespace: str, workflow_type: str) -> Definition:
         """The definition that serves new starts. Raises Rejection DEFINITION_NOT_FOUND, StoreUnavailable."""
@@ -130,6 +151,25 @@ class Catalog:
         active = await self._store.activate(namespace, workflow_type, fingerprint, only_if_none=False)
         self.forget()
         return active
+
+    async def pause(self, name: DefinitionName, paused: Paused | None) -> list[tuple[Definition, bool]]:
+        """Pause them, or end their pause; a repeat changes nothing. It is stored with them, so it survives restarts.
+
+        Returns each with whether it is the active one. Raises Rejection DEFINITION_NOT_FOUND, StoreUnavailable.
+        """
+        namespace, workflow_type, fingerprint = name.namespace, name.workflow_type, name.fingerprint
+        versions = await self._store.versions(namespace, workflow_type)
+        wanted = [version.fingerprint for version in versions if fingerprint in {"", version.fingerprint}]
+        if not wanted:
+            text = "No such definition is registered."
+            raise Rejection(Reason.DEFINITION_NOT_FOUND, text, workflow_type=workflow_type, fingerprint=fingerprint)
+        active = await self._store.active(namespace, workflow_type)
+        since = replace(paused, since=self._clock.now()) if paused is not None else None
+        try:
+            found = [await self._store.pause(namespace, workflow_type, each, since) for each in wanted]
+        finally:
+            self.forget()
+        return [(one, active is not None and active.fingerprint == one.fingerprint) for one in found if one is not None]
 
 
 def _not_found(workflow_type: str, fingerprint: str) -> Rejection:

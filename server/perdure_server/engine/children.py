@@ -130,7 +130,7 @@ class ChildWorkflows:
             children = _tended(workflow, step)
             if children is None:
                 return
-            definition = await self._catalog.get(workflow.key.namespace, workflow.key.workflow_type, workflow.fingerprint)
+            definition = await self._catalog.of(workflow)
             plan = definition.by_name[step]
             place: Place = (workflow.run_id, step, workflow.steps[step].generation)
             if not children.known and plan.child is not None and not plan.child.paged:

@@ -16,6 +16,7 @@ from perdure_server.kernel.draft import Draft, require_claim
 from perdure_server.kernel.outcomes import Failed, Outcome, Report, remember_next, report
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.rounds import activate, archived_id, opens_round
+from perdure_server.kernel.seal import queue_id
 from perdure_server.kernel.signals import receive
 from perdure_server.kernel.start import Start, blank, meet, populate
 from perdure_server.kernel.timing import fire_due
@@ -146,6 +147,8 @@ class GrantCommand(_Plain):
         if made.stands(draft.workflow):
             turn.found.append(made)
             return
+        if queue_id(draft.definition, draft.workflow, self._step) != self._slot.queue:
+            raise Rejection(Reason.STEP_STATE_INVALID, "The step has moved to another queue.", step=self._step)
         grant(draft, self._step, self._slot.ticket)
         turn.grants.append(made)
         if draft.workflow.eager_row:

@@ -37,10 +37,11 @@ class Pool:
 
 
 class Slot(Struct, frozen=True):
-    """A reserved slot."""
+    """A slot that is reserved for a step of this queue."""
 
     pool: Pool
     ticket: Ticket
+    queue: str
 
 
 class Desk:
@@ -105,14 +106,14 @@ class Desk:
         if self.closed:
             return None
         if prefer is not None and queue in prefer.queues and not prefer.closed and _is_open(prefer):
-            return self._take(prefer)
+            return self._take(prefer, queue)
         pools = self._by_queue.get(queue)
         if not pools:
             return None
         pool = max(pools, key=_credit)
         if pool.credit > 0 and not _is_open(pool):
             pool = max((pool for pool in pools if _is_open(pool)), key=_credit, default=pool)
-        return self._take(pool) if _is_open(pool) else None
+        return self._take(pool, queue) if _is_open(pool) else None
 
     def reserve_eager(self, queue: str, prefer: Pool | None) -> Slot | None:
         """Take a free slot for a step that becomes ready in this very write, unless something is known to come before it."""
@@ -167,12 +168,12 @@ class Desk:
         else:
             self._backlog.pop(queue, None)
 
-    def _take(self, pool: Pool) -> Slot:
+    def _take(self, pool: Pool, queue: str) -> Slot:
         pool.credit -= 1
         if pool.credit <= 0:
             self._idle = None
         nonce, span_id = self._entropy.hex(_NONCE_SIZE), self._entropy.hex(_SPAN_SIZE)
-        return Slot(pool, Ticket(nonce, span_id, pool.session_id(), pool.connection_no, pool.acknowledged, pool.worker_id))
+        return Slot(pool, Ticket(nonce, span_id, pool.session_id(), pool.connection_no, pool.acknowledged, pool.worker_id), queue)
 
 
 def _credit(pool: Pool) -> int:

@@ -30,6 +30,7 @@ class Dispatch:
         self._supervisor = parts.supervisor
         self._clock = parts.clock
         self._unannounced: list[ReadyItem] = []
+        self._withdrawn: list[ReadyItem] = []
         self._announcing = False
         self._granting: set[tuple[bytes, str]] = set()
 
@@ -47,6 +48,14 @@ class Dispatch:
         priority = plan.priority if plan.priority is not None else workflow.priority
         fairness = (workflow.fairness_key, workflow.fairness_weight)
         self._announce(ReadyItem(queue, workflow.workflow_id, name, step.since, priority, *fairness))
+
+    def requeue(self, definition: Definition, workflow: Workflow, name: str, queue: str) -> None:
+        """The same for a step that was announced to `queue`: what is there goes first."""
+        step = workflow.steps.get(name)
+        if step is not None:
+            self._withdrawn.append(ReadyItem(queue, workflow.workflow_id, name, step.since))
+        self.offer(definition, workflow, name)
+        self._announce_soon()
 
     def grant(self, workflow_id: bytes, name: str, slot: Slot) -> None:
         """Write the claim for a reserved slot; the slot comes back if the step is not ready any more."""
@@ -134,16 +143,23 @@ class Dispatch:
 
     def _announce(self, item: ReadyItem) -> None:
         self._unannounced.append(item)
+        self._announce_soon()
+
+    def _announce_soon(self) -> None:
         if not self._announcing:
             self._announcing = True
             self._supervisor.run(self._announce_all(), "announce")
 
     async def _announce_all(self) -> None:
         try:
-            while self._unannounced:
+            while self._unannounced or self._withdrawn:
+                gone, self._withdrawn = self._withdrawn, []
                 items, self._unannounced = self._unannounced, []
+                if gone:
+                    await self._coordination.remove(gone)
                 await self._coordination.announce(items)
         except CoordinationUnavailable:
+            self._withdrawn.clear()
             self._unannounced.clear()  # hints only: the sweep finds them
         finally:
             self._announcing = False

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.queries import Queries
-from perdure_server.engine.values import Ref, View
+from perdure_server.engine.values import QueueFact, Ref, View
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import StepDefinition
 from perdure_server.kernel.rejection import Reason, Rejection
@@ -36,6 +36,7 @@ class StepFacts(Struct, frozen=True):
     open_dependencies: tuple[tuple[str, StepState], ...] = ()
     stored_signals: tuple[tuple[OpenCondition, int], ...] = ()  # conditions on signals, with how many of them are in the inbox
     queue: QueueFacts | None = None
+    fact: QueueFact | None = None  # about that queue, as every reader is told
     lease_end: int | None = None
 
 
@@ -70,7 +71,8 @@ class Explainer:
             needed = [(name, workflow.steps.get(name, _BLOCKED).state) for name in plan.depends_on]
             return StepFacts(plan, step, tuple((name, state) for name, state in needed if state not in STEP_ENDS))
         if step.state is StepState.READY:
-            return StepFacts(plan, step, queue=await self._queue(view, plan, sessions))
+            queue = queue_id(view.definition, workflow, plan.name)
+            return StepFacts(plan, step, queue=await self._queue(view, plan, sessions), fact=view.facts.get(queue))
         if step.claim is not None:
             holder = next((session for session in sessions if session.session_id == step.claim.session_id), None)
             return StepFacts(plan, step, lease_end=holder.lease_until if holder is not None else None)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.queues import QueueBook
 from perdure_server.engine.selection import OPEN, Selection, narrowed
 from perdure_server.engine.values import View
 from perdure_server.kernel import limits
@@ -56,9 +57,10 @@ class Tally(Struct, frozen=True):
 class Listing:
     """Every method raises StoreUnavailable. `phase_of` is where the one table of phases is plugged in."""
 
-    def __init__(self, parts: Parts, catalog: Catalog) -> None:
+    def __init__(self, parts: Parts, catalog: Catalog, queues: QueueBook) -> None:
         self._workflows = parts.store.workflows
         self._catalog = catalog
+        self._queues = queues
         self.phase_of: Callable[[View], int] = lambda _: 0
 
     async def page(self, selection: Selection, limit: int, after: PageKey | None, detail: Detail = Detail.BASIC) -> Page:
@@ -124,9 +126,10 @@ class Listing:
         """With its definition, or with an empty one, should that be gone."""
         key = workflow.key
         try:
-            return View(workflow, await self._catalog.get(key.namespace, key.workflow_type, workflow.fingerprint))
+            definition = await self._catalog.of(workflow)
         except Rejection:
-            return View(workflow, Definition(key.namespace, key.workflow_type, (), fingerprint=workflow.fingerprint))
+            definition = Definition(key.namespace, key.workflow_type, (), fingerprint=workflow.fingerprint)
+        return View(workflow, definition, await self._queues.facts(workflow.ready))
 
     async def _split(self, selection: Selection, parts: Mapping[str, Selection], at_most: int, group: Callable[[View], str]) -> Tally:
         wanted = narrowed(selection)
@@ -168,17 +171,18 @@ class Listing:
         return wanted.holds_steps(view) and (not wanted.phases or self.phase_of(view) in wanted.phases)
 
     async def _outlined(self, rows: Sequence[Workflow]) -> list[View]:
-        groups: dict[tuple[str, str], list[Workflow]] = {}
+        groups: dict[tuple[str, str, bool], list[Workflow]] = {}
         for row in rows:
-            groups.setdefault((row.key.workflow_type, row.fingerprint), []).append(row)
+            groups.setdefault((row.key.workflow_type, row.fingerprint, bool(row.step_options)), []).append(row)
         found: dict[bytes, View] = {}
         for group in groups.values():
             definition = (await self.view(group[0])).definition
+            facts = await self._queues.facts({queue for row in group for queue in row.ready})
             outlines = await self._workflows.outlines([row.workflow_id for row in group], [plan.name for plan in definition.steps])
             for workflow_id, workflow in outlines.items():
-                found[workflow_id] = (
-                    View(workflow, definition) if workflow.fingerprint == definition.fingerprint else await self.view(workflow)
-                )
+                is_plain = workflow.fingerprint == definition.fingerprint and not workflow.step_options
+                own = {queue: facts[queue] for queue in workflow.ready if queue in facts}
+                found[workflow_id] = View(workflow, definition, own) if is_plain else await self.view(workflow)
         return [found[row.workflow_id] for row in rows if row.workflow_id in found]
 
     async def _loaded(self, rows: Sequence[Workflow]) -> list[Workflow]:

@@ -171,8 +171,8 @@ class Mailboxes:
         while batch:
             definition = self._definition_at_hand(base, batch)
             if definition is None and base is not None:
-                definition = await self._catalog.get(base.key.namespace, base.key.workflow_type, base.fingerprint)
-            new, writers, idle = self._apply(base, definition, batch)
+                definition = await self._catalog.of(base)
+            new, writers, idle, definition = self._apply(base, definition, batch)
             if writers:
                 assert definition is not None, "only an instance with its definition can change"
                 assert new is not None, "a writer made one"
@@ -282,15 +282,14 @@ class Mailboxes:
 
     def _definition_at_hand(self, base: Workflow | None, batch: list[Pending[Any]]) -> Definition | None:
         if base is not None:
-            if base.tombstone is not None:
-                return NOTHING
-            return self._catalog.at_hand(base.key.namespace, base.key.workflow_type, base.fingerprint)
+            return NOTHING if base.tombstone is not None else self._catalog.of_at_hand(base)
         begun = next((found for pending in batch if (found := pending.command.begin()) is not None), None)
         return begun[0] if begun is not None else None
 
     def _apply(
         self, base: Workflow | None, definition: Definition | None, batch: list[Pending[Any]]
-    ) -> tuple[Workflow | None, list[Pending[Any]], list[Pending[Any]]]:
+    ) -> tuple[Workflow | None, list[Pending[Any]], list[Pending[Any]], Definition | None]:
+        """What comes of the commands, who has changed something, who has not, and the definition by which the instance goes on."""
         current = base
         writers: list[Pending[Any]] = []
         idle: list[Pending[Any]] = []
@@ -309,7 +308,8 @@ class Mailboxes:
             else:
                 current = changed
                 writers.append(pending)
-        return current, writers, idle
+                definition = _goes_on_by(pending, definition)
+        return current, writers, idle, definition
 
     def _apply_one(self, pending: Pending[Any], definition: Definition, start: Workflow, is_first: bool) -> Workflow | None:
         turn = self._make_turn(definition, start)
@@ -330,6 +330,11 @@ class Mailboxes:
         pending.found = turn.found
         turn.undo()
         return None
+
+
+def _goes_on_by(pending: Pending[Any], definition: Definition | None) -> Definition | None:
+    # A command may give the instance options of its own, or another definition.
+    return pending.turn.draft.definition if pending.turn is not None else definition
 
 
 def _check_budget(base: Workflow | None, sealed: Workflow) -> None:

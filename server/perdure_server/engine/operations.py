@@ -9,14 +9,15 @@ from perdure_server.engine.batches import Batches
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.listing import Listing
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.queues import QueueBook
 
 
 class Operations:
     """One of each."""
 
-    def __init__(self, parts: Parts, catalog: Catalog, calls: Calls) -> None:
+    def __init__(self, parts: Parts, catalog: Catalog, queues: QueueBook, calls: Calls) -> None:
         self.audit = Audit(parts)
-        self.listing = Listing(parts, catalog)
+        self.listing = Listing(parts, catalog, queues)
         self.batches = Batches(parts, self.listing)
         self.batch_runner = BatchRunner(parts, self.listing, self.audit)
         self.batch_runner.verbs |= verbs(calls)

@@ -13,8 +13,9 @@ from perdure_server.engine.spill import Spill
 from perdure_server.engine.turn import Turn
 from perdure_server.engine.values import Ref, etag_of
 from perdure_server.kernel import people
-from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.definition import Definition, StepOptions
 from perdure_server.kernel.draft import Draft
+from perdure_server.kernel.options import update_options
 from perdure_server.kernel.outcomes import Completed, Failed
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.reopening import reopened
@@ -116,6 +117,10 @@ class People:
             resolution = await self._spilled(ref, resolution)
         return await self._do(ref, "resolve", conditions, lambda draft: resolve(draft, step, resolution, conditions.request_id))
 
+    async def update_options(self, ref: Ref, step: str, options: StepOptions, conditions: Conditions) -> Done:
+        """Change fields of a step's policy for this workflow."""
+        return await self._do(ref, "options", conditions, lambda draft: update_options(draft, step, options, conditions.request_id))
+
     async def delete(self, ref: Ref, conditions: Conditions) -> Workflow:
         """Remove an ended workflow and its payloads, which go first; watchers hear WORKFLOW_NOT_FOUND.
 
@@ -152,7 +157,7 @@ class People:
         view = await self._queries.view(await self._queries.load(ref.key.workflow_id, ref if command.verb == _ALSO_ARCHIVED else None))
         draft = Draft(view.definition, view.workflow, self._clock.now())
         done = command.decide(draft, is_first=True)
-        return Done(draft.finish(), not done, view.definition)
+        return Done(draft.finish(), not done, draft.definition)
 
     async def _spilled(self, ref: Ref, resolution: Completed | Failed) -> Completed | Failed:
         workflow_id = await self._place(ref)

@@ -10,6 +10,7 @@ from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.commands import require_ref
 from perdure_server.engine.grants import fetch, inline
 from perdure_server.engine.hub import Hub, Interest
+from perdure_server.engine.queues import QueueBook
 from perdure_server.engine.values import Ref, View
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
@@ -22,10 +23,11 @@ from perdure_server.ports.store import Read, Store
 class Queries:
     """All methods raise Rejection and StoreUnavailable."""
 
-    def __init__(self, store: Store, catalog: Catalog, hub: Hub) -> None:
+    def __init__(self, store: Store, catalog: Catalog, hub: Hub, queues: QueueBook) -> None:
         self._store = store
         self._catalog = catalog
         self._hub = hub
+        self._queues = queues
 
     async def load(self, workflow_id: bytes, ref: Ref | None) -> Workflow:
         """The stored instance, linearizable; an archived one if `ref` names its round. Rejection WORKFLOW_NOT_FOUND, FENCED."""
@@ -105,7 +107,7 @@ class Queries:
             for name, step in workflow.steps.items()
         }
         resolved = replace(workflow, input=inline(workflow.input, found), output=inline(workflow.output, found), steps=steps)
-        return View(resolved, view.definition)
+        return View(resolved, view.definition, view.facts)
 
     async def _run_of(self, holder: Ref | str) -> str:
         if isinstance(holder, str):
@@ -114,5 +116,5 @@ class Queries:
 
     async def view(self, workflow: Workflow) -> View:
         """The instance with its definition."""
-        key = workflow.key
-        return View(workflow, await self._catalog.get(key.namespace, key.workflow_type, workflow.fingerprint))
+        facts = await self._queues.facts(workflow.ready) if workflow.ready else {}
+        return View(workflow, await self._catalog.of(workflow), facts)

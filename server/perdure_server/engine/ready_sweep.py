@@ -63,6 +63,7 @@ class ReadySweep:
                 continue  # its announcement is on the way
             try:
                 definition = await self._catalog.get(row.namespace, row.workflow_type, row.fingerprint)
+                definition = definition.with_options(row.step_options)
             except Rejection:
                 continue  # nobody could run it
             for queue in sorted(wanted.intersection(row.queues)):

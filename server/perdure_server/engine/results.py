@@ -104,10 +104,7 @@ class Results:
     async def _next_claims(
         self, settlement: Settlement, workflow: Workflow, prefer: Pool | None, stream: WorkerStream | None
     ) -> tuple[GrantedClaim, ...]:
-        key = workflow.key
-        definition = self._catalog.at_hand(key.namespace, key.workflow_type, workflow.fingerprint)
-        if definition is None:
-            definition = await self._catalog.get(key.namespace, key.workflow_type, workflow.fingerprint)
+        definition = self._catalog.of_at_hand(workflow) or await self._catalog.of(workflow)
         made: list[GrantedClaim] = []
         waited = False
         for name, claim_no in settlement.next_claims:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from perdure_server.engine.addresses import address_of
 from perdure_server.engine.aftermath import Aftermath
-from perdure_server.engine.catalog import Catalog
+from perdure_server.engine.catalog import Catalog, DefinitionName
 from perdure_server.engine.children import ChildWorkflows
 from perdure_server.engine.claimtable import ClaimTable, LocalClaim
 from perdure_server.engine.commands import (
@@ -30,6 +30,7 @@ from perdure_server.engine.parts import Parts
 from perdure_server.engine.people import People
 from perdure_server.engine.polls import Polls
 from perdure_server.engine.queries import Queries
+from perdure_server.engine.queues import QueueBook
 from perdure_server.engine.ready_sweep import ReadySweep
 from perdure_server.engine.results import Results
 from perdure_server.engine.rounds import Rounds, submit_to_run
@@ -67,6 +68,7 @@ from perdure_server.kernel.outcomes import Released
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.start import Start
 from perdure_server.kernel.tokens import Address, decode_wake_token
+from perdure_server.kernel.values import Paused
 from perdure_server.kernel.workflow import Signal, Workflow
 from perdure_server.ports.clock import Clock
 from perdure_server.ports.coordination import Coordination, WakeUp
@@ -114,12 +116,11 @@ class Engine:
         self.duties = self.sweep.duties
         self.workers = Workers(self)
         self.results = Results(self)
-        self.complete = self.results.complete
-        self.settle = self.results.settle
-        self.conclude = self.results.conclude
-        self.queries = Queries(store, self.catalog, self.hub)
+        self.complete, self.settle, self.conclude = self.results.complete, self.results.settle, self.results.conclude
+        self.queues = QueueBook(parts, self.catalog, self.sweep.is_mine)
+        self.queries = Queries(store, self.catalog, self.hub, self.queues)
         self.people = People(parts, self.mailboxes, self.queries, spill=self.spill, hub=self.hub)
-        self.operations = Operations(parts, self.catalog, self)
+        self.operations = Operations(parts, self.catalog, self.queues, self)
         self.audit, self.listing = self.operations.audit, self.operations.listing
         self.namespaces, self.schedules = Namespaces(parts), Schedules(self)
         self.explain = Explainer(parts, self.queries).explain
@@ -160,6 +161,7 @@ class Engine:
             "await": self.dispatch.await_step,
             "view": self.dispatch.view_step,
             "ready": self._ready_step,
+            "queues": self.queues.look_step,
             "refresh": self.workers.refresh_step,
             **self.operations.loops(),
             "schedules": self.schedules.due_step,
@@ -279,6 +281,13 @@ class Engine:
         active = await self.catalog.activate(namespace, workflow_type, fingerprint)
         self._tell_definitions()
         return active
+
+    async def pause_definitions(self, name: DefinitionName, paused: Paused | None) -> list[tuple[Definition, bool]]:
+        """Pause them, or, with None, let them go on: each with whether it is the active one. Raises Rejection, StoreUnavailable."""
+        try:
+            return await self.catalog.pause(name, paused)
+        finally:
+            self._tell_definitions()
 
     async def definitions(self, namespace: str) -> Sequence[ActiveDefinition]:
         """The active definition of every type. Raises StoreUnavailable."""

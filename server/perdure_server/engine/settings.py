@@ -13,6 +13,7 @@ class EngineSettings(Struct, frozen=True):
     sweep_interval: int = limits.SWEEP_INTERVAL
     drain_grace: int = limits.DRAIN_GRACE
     cache_size: int = 20_000
+    unserved_after: int = limits.UNSERVED_AFTER
     is_test: bool = False  # its store has no past, so nobody's absence is excused when it starts
     trace_sample_ratio: float = 1.0  # of workflows that nobody's call started: by a schedule, by an outbox
     register_from_hello: bool = False  # `perdure dev`: a hello may activate the definitions that it offers

@@ -28,18 +28,24 @@ class Subscriptions:
     async def _serve(self, namespace: str, pool: Subscription) -> tuple[PoolServed, frozenset[str]]:
         versions = await self._catalog.versions(namespace, pool.workflow_type)
         wanted = pool.step_contracts or {plan.name: "" for version in versions for plan in version.steps if plan.by_worker}
+        paused = {version.fingerprint for version in versions if version.paused is not None}  # accepted, but it feeds nobody now
         queues: set[str] = set()
         steps: list[StepServed] = []
         for name, contract in wanted.items():
-            accepted = [version.fingerprint for version in versions if _matches(version, name, contract)]
-            queues |= {f"{namespace}/{pool.queue}/{pool.workflow_type}/{fingerprint[:16]}/{name}" for fingerprint in accepted}
+            accepted = [version.fingerprint for version in versions if matches(version, name, contract)]
+            queues |= {
+                f"{namespace}/{pool.queue}/{pool.workflow_type}/{fingerprint[:16]}/{name}"
+                for fingerprint in accepted
+                if fingerprint not in paused
+            }
             steps.append(StepServed(name, contract, tuple(accepted), None if accepted else _problem(versions, name)))
         if (namespace, pool.workflow_type) in self.scripted and pool.pool != SCRIPTS_POOL:
             queues.clear()
         return PoolServed(pool.pool, tuple(steps)), frozenset(queues)
 
 
-def _matches(version: Definition, name: str, contract: str) -> bool:
+def matches(version: Definition, name: str, contract: str) -> bool:
+    """Whether a worker built for this contract ("" = any) of a step may run it in this version."""
     plan = version.by_name.get(name)
     return plan is not None and plan.by_worker and (not contract or plan.contract == contract)
 

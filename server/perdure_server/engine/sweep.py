@@ -65,7 +65,7 @@ class Sweep:
         for _ in range(_WINDOWS):
             now = self._clock.now()
             rows = await self._workflows.due(now, _WINDOW)
-            mine = [row.workflow_id for row in rows if self._is_mine(row.workflow_id, now) or now - row.wake_time >= _OTHERS_AFTER]
+            mine = [row.workflow_id for row in rows if self.is_mine(row.workflow_id, now) or now - row.wake_time >= _OTHERS_AFTER]
             self.found += len(mine)
             moved = await self.advance(mine)
             if len(rows) < _WINDOW or not moved:
@@ -184,9 +184,10 @@ class Sweep:
 
     def takes(self, identity: bytes, due: int, now: int) -> bool:
         """Whether this server looks after a thing that is due: its own share at once, anybody's after 3 s."""
-        return self._is_mine(identity, now) or now - due >= _OTHERS_AFTER
+        return self.is_mine(identity, now) or now - due >= _OTHERS_AFTER
 
-    def _is_mine(self, workflow_id: bytes, now: int) -> bool:
+    def is_mine(self, workflow_id: bytes, now: int) -> bool:
+        """Whether this one, or whatever else is named so, falls to this server's share now."""
         others = self._others(self._clock.unshifted_at(now))
         if not others:
             return True

@@ -1,13 +1,14 @@
 """What goes in and out of the engine: values only, so that rpc maps and the engine decides."""
 
 from collections.abc import Mapping
+from enum import IntEnum
 
 from msgspec import Struct
 
 from perdure_server.kernel.definition import Definition, HookKind, StepDefinition
 from perdure_server.kernel.outcomes import Outcome
 from perdure_server.kernel.rejection import Reason
-from perdure_server.kernel.values import Failure, LossCause, Payload, Trace, Wake
+from perdure_server.kernel.values import Failure, LossCause, Paused, Payload, Trace, Wake
 from perdure_server.kernel.workflow import Event, StepState, Workflow, WorkflowKey
 from perdure_server.ports.coordination import Frame
 from perdure_server.ports.store import Subscription
@@ -21,11 +22,28 @@ class Ref(Struct, frozen=True, omit_defaults=True):
     expected_fence: int | None = None
 
 
-class View(Struct, frozen=True):
-    """An instance with its definition; refs are resolved as far as the asker wanted."""
+class Unserved(IntEnum):
+    """Why nobody takes a READY step from its queue."""
+
+    PAUSED = 1
+    NO_WORKER = 2
+    INCOMPATIBLE = 3
+
+
+class QueueFact(Struct, frozen=True):
+    """That nobody takes from a queue, why, and since when (ms)."""
+
+    kind: Unserved
+    since: int
+    paused: Paused | None = None
+
+
+class View(Struct, frozen=True, omit_defaults=True):
+    """An instance with its definition; refs are resolved as far as the asker wanted. `facts` by queue id, of its `ready`."""
 
     workflow: Workflow
     definition: Definition
+    facts: Mapping[str, QueueFact] = {}
 
 
 def etag_of(workflow: Workflow) -> str:

@@ -230,5 +230,4 @@ class Watcher:
         return encode_cursor(Cursor(self._run_id, self._event_seq, self._book.safe, self._book.shown, self._replay))
 
     async def _view(self, workflow: Workflow) -> View:
-        key = workflow.key
-        return View(workflow, await self._catalog.get(key.namespace, key.workflow_type, workflow.fingerprint))
+        return View(workflow, await self._catalog.of(workflow))

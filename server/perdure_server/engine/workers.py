@@ -193,7 +193,7 @@ class Workers:
         engine = self._engine
         if not stream.pools:
             return None
-        definition = await engine.catalog.get(workflow.key.namespace, workflow.key.workflow_type, workflow.fingerprint)
+        definition = await engine.catalog.of(workflow)
         serving = (pool for pool in stream.pools.values() if _serves(stream.session, pool.name, workflow, name))
         pool = next(serving, next(iter(stream.pools.values())))
         local = stream.adopt(pool, build_claim(definition, workflow, name, pool, engine.clock.now()))
@@ -259,8 +259,7 @@ class Workers:
 
     async def _silent(self, address: Address, workflow: Workflow, held: HeldIn) -> bool:
         """Fence the claim if its activity has been silent for too long."""
-        key = workflow.key
-        definition = await self._engine.catalog.get(key.namespace, key.workflow_type, workflow.fingerprint)
+        definition = await self._engine.catalog.of(workflow)
         most = definition.by_name[address.step].silence_timeout
         if most is None or held.since_alive is None or held.since_alive < most:
             return False

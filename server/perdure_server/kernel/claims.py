@@ -64,8 +64,10 @@ def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
 
 
 def may_grant(draft: Draft, name: str) -> bool:
-    """Whether this step is READY and the workflow lets it run now: not paused, and RUNNING or at the step's own turn as a hook."""
-    if draft.paused is not None or draft.workflow.inert or draft.step(name).state is not StepState.READY:
+    """Whether this step is READY and may run now: not paused, and the workflow is RUNNING or at the step's own turn as a hook."""
+    if draft.definition.paused is not None or draft.paused is not None or draft.workflow.inert:
+        return False
+    if draft.step(name).state is not StepState.READY:
         return False
     return draft.state is WorkflowState.RUNNING or (name in draft.definition.hook_steps and draft.state not in ENDED)
 

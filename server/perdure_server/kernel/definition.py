@@ -1,15 +1,20 @@
 """Definitions: the plan as data, compiled once into what the rules look up."""
 
+from collections.abc import Mapping
 from enum import IntEnum
 from functools import cached_property
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.child_state import ParentClose
-from perdure_server.kernel.values import RetryPolicy, Wait
+from perdure_server.kernel.values import Paused, RetryPolicy, Wait
 
 INPUT = "input"  # the reserved name under which a step needs the workflow's input
+
+
+_ADAPTED = 64  # definitions with options of single workflows that are kept beside the one that all have
 
 
 class StepKind(IntEnum):
@@ -126,6 +131,17 @@ class StepDefinition(Struct, frozen=True, omit_defaults=True):
         return self.kind is StepKind.ACTIVITY or (self.child is not None and self.child.paged)
 
 
+class StepOptions(Struct, frozen=True, omit_defaults=True):
+    """What was changed of one step's policy in one workflow: which fields, and a step that has their new values."""
+
+    fields: tuple[str, ...]
+    values: StepDefinition
+
+    def apply(self, plan: StepDefinition) -> StepDefinition:
+        """The step as this workflow runs it."""
+        return replace(plan, **{field: getattr(self.values, field) for field in self.fields})
+
+
 class _Structure(Struct, frozen=True, omit_defaults=True):
     namespace: str
     workflow_type: str
@@ -140,6 +156,7 @@ class _Structure(Struct, frozen=True, omit_defaults=True):
     description: str = ""
     fingerprint: str = ""
     policy_revision: int = 1
+    paused: Paused | None = None  # no step of its instances is granted; kept beside the plan
 
 
 class Definition(_Structure, frozen=True, omit_defaults=True, dict=True):
@@ -189,6 +206,23 @@ class Definition(_Structure, frozen=True, omit_defaults=True, dict=True):
     def roots(self) -> tuple[str, ...]:
         """The steps that depend on nothing."""
         return tuple(name for name in self.ordinary if not self.by_name[name].depends_on)
+
+    def with_options(self, options: Mapping[str, StepOptions]) -> "Definition":
+        """The definition as a workflow with these options runs it; structure and fingerprint are the same."""
+        if not options:
+            return self
+        key = tuple(sorted(options.items()))
+        found = self._adapted.get(key)
+        if found is None:
+            steps = tuple(options[step.name].apply(step) if step.name in options else step for step in self.steps)
+            if len(self._adapted) >= _ADAPTED:
+                self._adapted.clear()
+            found = self._adapted[key] = replace(self, steps=steps)
+        return found
+
+    @cached_property
+    def _adapted(self) -> dict[tuple[tuple[str, StepOptions], ...], "Definition"]:
+        return {}
 
     @cached_property
     def queue_ids(self) -> dict[str, str]:

@@ -201,6 +201,8 @@ class Draft:
             self._fields["steps"] = self._steps
         if not self._fields:
             return self.workflow
+        if self.definition.policy_revision > self.workflow.policy_revision:
+            self._fields.setdefault("policy_revision", self.definition.policy_revision)
         self._fields["update_time"] = self.now
         return replace(self.workflow, **self._fields)
 

@@ -12,6 +12,13 @@ class StepReady(Struct, frozen=True):
     step: str
 
 
+class StepRequeued(Struct, frozen=True):
+    """Announce this step, which has waited in `queue` (a queue id), anew."""
+
+    step: str
+    queue: str
+
+
 class CancelRequested(Struct, frozen=True):
     """Tell the holder of this claim to stop."""
 
@@ -72,6 +79,7 @@ class WorkflowEnded(Struct, frozen=True):
 
 Effect = (
     StepReady
+    | StepRequeued
     | CancelRequested
     | ClaimLost
     | AttemptEnded

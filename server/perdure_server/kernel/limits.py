@@ -41,6 +41,7 @@ ACKNOWLEDGE_WITHIN: Final = 5 * SECOND
 HOLD_AFTER: Final = 3 * SECOND  # a token that still runs this long after its grant is written into its session
 EXPIRY_MARGIN: Final = 2 * SECOND
 SWEEP_INTERVAL: Final = 1 * SECOND
+UNSERVED_AFTER: Final = 30 * SECOND  # so long nobody must serve a queue before that is told
 REVISION_POLL_INTERVAL: Final = 2 * SECOND
 THROTTLED_AFTER: Final = SECOND // 2  # a step that lacks permits for this long is stored as throttled
 WAITING_FRESH_FOR: Final = 1_500  # how long another server's word of its waiters keeps units for them

@@ -13,6 +13,14 @@ from msgspec import Struct
 from perdure_server.kernel import limits
 
 
+class Paused(Struct, frozen=True, omit_defaults=True):
+    """No grants, until somebody resumes."""
+
+    since: int
+    actor: str = ""
+    reason: str = ""
+
+
 class PayloadRef(Struct, frozen=True):
     """A payload kept in a document of its own: its id and size in bytes."""
 

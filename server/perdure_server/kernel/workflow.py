@@ -10,9 +10,12 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from perdure_server.kernel import limits
+from perdure_server.kernel import limits, values
 from perdure_server.kernel.child_state import Children, Parent
+from perdure_server.kernel.definition import StepOptions
 from perdure_server.kernel.values import Failure, LossCause, Payload, Trace, Wake
+
+Paused = values.Paused  # of a workflow; a definition has one, too
 
 
 class WorkflowState(IntEnum):
@@ -212,14 +215,6 @@ class Step(Struct, frozen=True, omit_defaults=True):
     permit_wait_time: int = 0
 
 
-class Paused(Struct, frozen=True, omit_defaults=True):
-    """No grants, until somebody resumes."""
-
-    since: int
-    actor: str = ""
-    reason: str = ""
-
-
 class Tombstone(Struct, frozen=True, omit_defaults=True):
     """What is left of a removed key says so. `deleted`: by a person, so that the key is free; otherwise retention was over."""
 
@@ -301,6 +296,7 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     priority: int = limits.PRIORITY
     queue: str = ""  # overrides the queue of every step
     step_queues: dict[str, str] = {}  # overrides per step
+    step_options: dict[str, StepOptions] = {}  # what was changed of the policies of its steps, in this run only
     fairness_key: str = ""
     fairness_weight: float = 1.0
     retention: int = limits.RETENTION

@@ -7,8 +7,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import Definition
-from perdure_server.kernel.values import Payload
+from perdure_server.kernel.definition import Definition, StepOptions
+from perdure_server.kernel.values import Paused, Payload
 from perdure_server.kernel.workflow import Workflow, WorkflowState
 from perdure_server.ports.audit import AuditTrail
 from perdure_server.ports.batches import Batches
@@ -45,6 +45,7 @@ class ReadyStep(Struct, frozen=True, omit_defaults=True):
     priority: int = limits.PRIORITY
     fairness_key: str = ""
     fairness_weight: float = 1.0
+    step_options: Mapping[str, StepOptions] = {}
     ready_times: Mapping[str, int] = {}
 
 
@@ -101,6 +102,12 @@ class Workflows(Protocol):
 
         What changes meanwhile may be missed or come twice. Raises StoreUnavailable.
         """
+
+    async def ready_queues(self) -> Sequence[str]:
+        """Every queue id in which something is READY, in no promised order. Raises StoreUnavailable."""
+
+    async def ready_count(self, queue: str, at_most: int) -> int:
+        """How many workflows have a READY step in this queue; counting stops at `at_most`. Raises StoreUnavailable."""
 
     async def claimed_by(self, session_ids: Sequence[str], limit: int) -> Sequence[bytes]:
         """Ids of workflows whose `sessions` names one of these. Raises StoreUnavailable."""
@@ -230,13 +237,17 @@ class Definitions(Protocol):
     """Registered definitions, immutable by fingerprint but for their policies. Every method may raise StoreUnavailable."""
 
     async def put(self, definition: Definition) -> Definition:
-        """Store it if new; if the fingerprint exists with other policies, store those with policy_revision + 1; if equal, change nothing.
+        """Store it if new; if the fingerprint exists with other policies, store those with policy_revision + 1; if equal, change nothing;
+        a pause stays.
 
         Returns what is stored. Safe to race: one document per (namespace, type, fingerprint).
         """
 
     async def get(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition | None:
         """One definition."""
+
+    async def pause(self, namespace: str, workflow_type: str, fingerprint: str, paused: Paused | None) -> Definition | None:
+        """Pause it, or, with None, end its pause; one that is paused stays as it is. Returns what is stored, None = there is none."""
 
     async def versions(self, namespace: str, workflow_type: str) -> Sequence[Definition]:
         """All fingerprints of one type, newest first."""

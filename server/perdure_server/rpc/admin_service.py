@@ -21,9 +21,10 @@ from perdure_server.rpc.schedules_service import SchedulesService
 from perdure_server.rpc.server_info import ServerFacts, server_info
 from perdure_server.rpc.transport import Context
 from perdure_server.rpc.trials import Trials
+from perdure_server.rpc.versions_service import VersionsService
 
 
-class AdminService(OperationsService, SchedulesService):
+class AdminService(OperationsService, SchedulesService, VersionsService):
     """What deployers, operators and consoles call."""
 
     descriptor = wire.DESCRIPTOR.services_by_name["AdminService"]
@@ -182,7 +183,7 @@ def _name(
 
 
 def _same(stored: Definition, prepared: Definition) -> bool:
-    return replace(stored, policy_revision=prepared.policy_revision) == prepared
+    return replace(stored, policy_revision=prepared.policy_revision, paused=None) == prepared
 
 
 def _serves(session: Session, request: wire.ListWorkersRequest) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import to_builtins
 
 from perdure_server.kernel.definition import Definition, StepKind
+from perdure_server.kernel.values import Paused
 from perdure_server.ports.errors import CorruptDocument, StoreError, StoreUnavailable
 from perdure_server.ports.store import ActiveDefinition
 from perdure_server.store import limits
@@ -36,6 +37,7 @@ def identity(*parts: str) -> bytes:
 def encode_definition(definition: Definition) -> Document:
     """The document of a definition: what it is found by, and the plan. Step kinds are names."""
     plan: Document = to_builtins(definition)
+    plan.pop("paused", None)  # beside the plan, so that a pause is no change of a policy
     for step in plan["steps"]:
         if "kind" in step:
             step["kind"] = StepKind(step["kind"]).name
@@ -56,7 +58,8 @@ def decode_definition(document: Document) -> Definition:
         for step in plan["steps"]:
             if "kind" in step:
                 step["kind"] = StepKind[step["kind"]]
-        definition = msgspec.convert(plan, Definition)
+        paused = document.get("paused")
+        definition = msgspec.convert(plan if paused is None else plan | {"paused": paused}, Definition)
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptDocument("a stored definition does not decode") from error
     if identity(definition.namespace, definition.workflow_type, definition.fingerprint) != document["_id"]:
@@ -65,8 +68,15 @@ def decode_definition(document: Document) -> Definition:
 
 
 def with_policy_revision(definition: Definition, policy_revision: int) -> Definition:
-    """The same plan under another policy revision."""
-    return msgspec.structs.replace(definition, policy_revision=policy_revision)
+    """The same plan under another policy revision, not paused."""
+    return msgspec.structs.replace(definition, policy_revision=policy_revision, paused=None)
+
+
+def offered_over(definition: Definition, stored: Definition) -> Definition | None:
+    """What a definition becomes over the stored one of its fingerprint; None = nothing changes."""
+    if with_policy_revision(definition, stored.policy_revision) == msgspec.structs.replace(stored, paused=None):
+        return None
+    return msgspec.structs.replace(definition, policy_revision=stored.policy_revision + 1, paused=stored.paused)
 
 
 class MongoDefinitions:
@@ -86,9 +96,10 @@ class MongoDefinitions:
                 if await self._insert(DEFINITIONS, {**encode_definition(offered), "registered": registered}):
                     return offered
                 continue
-            if with_policy_revision(definition, stored.policy_revision) == stored:
+            changed = offered_over(definition, stored)
+            if changed is None:
                 return stored
-            offered = with_policy_revision(definition, stored.policy_revision + 1)
+            offered = changed
             document = encode_definition(offered)
             changes = {"plan": document["plan"], "policy_revision": offered.policy_revision}
             if await self._set(DEFINITIONS, {"_id": document["_id"], "policy_revision": stored.policy_revision}, changes):
@@ -99,6 +110,15 @@ class MongoDefinitions:
         """As the port says."""
         found = await self._find(DEFINITIONS, {"_id": identity(namespace, workflow_type, fingerprint)}, level=self._linearizable)
         return decode_definition(found[0]) if found else None
+
+    async def pause(self, namespace: str, workflow_type: str, fingerprint: str, paused: Paused | None) -> Definition | None:
+        """As the port says."""
+        condition: Document = {"_id": identity(namespace, workflow_type, fingerprint)}
+        if paused is None:
+            await self._update(DEFINITIONS, condition, {"$unset": {"paused": ""}})
+        else:
+            await self._update(DEFINITIONS, condition | {"paused": {"$exists": False}}, {"$set": {"paused": to_builtins(paused)}})
+        return await self.get(namespace, workflow_type, fingerprint)
 
     async def versions(self, namespace: str, workflow_type: str) -> Sequence[Definition]:
         """As the port says."""
@@ -138,7 +158,10 @@ class MongoDefinitions:
         return True
 
     async def _set(self, collection: str, condition: Document, changes: Document) -> bool:
-        update = {"q": condition, "u": {"$set": changes}, "multi": False}
+        return await self._update(collection, condition, {"$set": changes})
+
+    async def _update(self, collection: str, condition: Document, change: Document) -> bool:
+        update = {"q": condition, "u": change, "multi": False}
         return confirmed(await self._connection.command({"update": collection, "updates": [update], "writeConcern": MAJORITY})) == 1
 
     async def _find(self, collection: str, condition: Document, sort: Document | None = None, level: str = "local") -> list[Document]:

@@ -190,6 +190,7 @@ _TO_STORED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "labels": _encode_labels,
     "paused": plain,
     "parent": plain,
+    "step_options": plain,
     "past_requests": plain,
     "tombstone": plain,
     "duties": _encode_duties,

@@ -165,6 +165,18 @@ class MemoryWorkflows:
 
         return await self._around("workflows.ready", apply)
 
+    async def ready_queues(self) -> Sequence[str]:
+        """As the port says."""
+        return await self._around(
+            "workflows.ready_queues", lambda: sorted({queue for _, document in self._visible("ready") for queue in document["ready"]})
+        )
+
+    async def ready_count(self, queue: str, at_most: int) -> int:
+        """As the port says."""
+        return await self._around(
+            "workflows.ready_count", lambda: min(at_most, sum(queue in document["ready"] for _, document in self._visible("ready")))
+        )
+
     async def claimed_by(self, session_ids: Sequence[str], limit: int) -> Sequence[bytes]:
         """As the port says."""
         wanted = frozenset(session_ids)

@@ -7,11 +7,11 @@ from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from perdure_server.kernel.definition import Definition
-from perdure_server.kernel.values import Payload
+from perdure_server.kernel.values import Paused, Payload
 from perdure_server.ports.errors import StoreError
 from perdure_server.ports.store import ActiveDefinition, Session
 from perdure_server.store import limits
-from perdure_server.store.definitions import decode_definition, encode_definition, with_policy_revision
+from perdure_server.store.definitions import decode_definition, encode_definition, offered_over, with_policy_revision
 from perdure_server.store.payloads import payload_id_of, reference_to
 
 T = TypeVar("T")
@@ -195,10 +195,11 @@ class MemoryDefinitions:
         def apply() -> Definition:
             key = (definition.namespace, definition.workflow_type, definition.fingerprint)
             stored = self._stored.get(key)
-            if stored is not None and with_policy_revision(definition, stored.policy_revision) == stored:
+            offered = with_policy_revision(definition, 1) if stored is None else offered_over(definition, stored)
+            if offered is None:
+                assert stored is not None, "nothing changes only over a stored one"
                 return stored
-            offered = with_policy_revision(definition, 1 if stored is None else stored.policy_revision + 1)
-            self._stored[key] = decode_definition(encode_definition(offered))
+            self._stored[key] = replace(decode_definition(encode_definition(offered)), paused=offered.paused)
             return offered
 
         return await self._around("definitions.put", apply)
@@ -206,6 +207,19 @@ class MemoryDefinitions:
     async def get(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition | None:
         """As the port says."""
         return await self._around("definitions.get", lambda: self._stored.get((namespace, workflow_type, fingerprint)))
+
+    async def pause(self, namespace: str, workflow_type: str, fingerprint: str, paused: Paused | None) -> Definition | None:
+        """As the port says."""
+
+        def apply() -> Definition | None:
+            stored = self._stored.get((namespace, workflow_type, fingerprint))
+            if stored is None:
+                return None
+            if (stored.paused is None) != (paused is None):
+                self._stored[namespace, workflow_type, fingerprint] = replace(stored, paused=paused)
+            return self._stored[namespace, workflow_type, fingerprint]
+
+        return await self._around("definitions.pause", apply)
 
     async def versions(self, namespace: str, workflow_type: str) -> Sequence[Definition]:
         """As the port says."""

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
+
 from perdure_server.kernel import limits
+from perdure_server.kernel.definition import StepOptions
 from perdure_server.ports.store import ReadyStep
 
 Document = dict[str, Any]
@@ -17,6 +20,7 @@ _FIELDS: Final = (
     "priority",
     "fairness_key",
     "fairness_weight",
+    "step_options",
 )
 
 
@@ -41,5 +45,6 @@ def ready_row(document: Document) -> ReadyStep:
         priority=document.get("priority", limits.PRIORITY),
         fairness_key=document.get("fairness_key", ""),
         fairness_weight=document.get("fairness_weight", 1.0),
+        step_options=msgspec.convert(document.get("step_options", {}), dict[str, StepOptions]),
         ready_times={name: steps[name]["since"] for name in names if name in steps and "since" in steps[name]},
     )

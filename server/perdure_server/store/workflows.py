@@ -59,6 +59,19 @@ class MongoWorkflows:
         condition = {"ready": {"$in": list(queues)}, documents.QUARANTINED: _NOT_QUARANTINED}
         return [ready_row(document) for document in await self._find(condition, ready_fields(queues), limit, skip=skip)]
 
+    async def ready_queues(self) -> Sequence[str]:
+        """As the port says; a seek of the sparse index on `ready` per queue."""
+        command = {"distinct": WORKFLOWS, "key": "ready", "query": {"ready": {"$gt": ""}}, "maxTimeMS": limits.READ_TIMEOUT_MS}
+        reply = await self._connection.read({**command, "readConcern": {"level": "local"}})
+        queues: list[str] = reply["values"]
+        return queues
+
+    async def ready_count(self, queue: str, at_most: int) -> int:
+        """As the port says; counted in the index."""
+        command = {"count": WORKFLOWS, "query": {"ready": queue}, "limit": at_most, "maxTimeMS": limits.READ_TIMEOUT_MS}
+        reply = await self._connection.read({**command, "readConcern": {"level": "local"}})
+        return int(reply["n"])
+
     async def claimed_by(self, session_ids: Sequence[str], limit: int) -> Sequence[bytes]:
         """As the port says; answered from the sparse multikey index on `sessions`."""
         condition = {"sessions": {"$in": list(session_ids)}, documents.QUARANTINED: _NOT_QUARANTINED}

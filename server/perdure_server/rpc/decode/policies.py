@@ -8,7 +8,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 
 from perdure.v1 import admin_service_pb2 as wire
 from perdure.v1 import definition_pb2
-from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.definition import Definition, StepDefinition, StepOptions
 from perdure_server.kernel.rejection import FieldViolation
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.decode import values
@@ -48,6 +48,30 @@ def updated(message: wire.UpdatePolicyRequest, stored: Definition) -> Definition
     except FieldViolation as error:
         raise with_request_paths(error, message, stored) from error
     return decoded
+
+
+def step_options(message: wire.UpdateStepOptionsRequest, stored: Definition) -> tuple[Definition, StepOptions]:
+    """`stored` with the new policy of the one step, not yet validated, and what of it counts. Raises FieldViolation, CallRefused."""
+    update = message.update
+    fields = tuple(sorted(update.update_mask.paths or [found.name for found, _ in update.policy.ListFields()]))
+    if not fields:
+        raise FieldViolation([("update.policy", "is empty: nothing would change")])
+    try:
+        changed = updated(wire.UpdatePolicyRequest(steps=[update]), stored)
+    except FieldViolation as error:
+        raise _under_update(error) from error
+    plan = changed.by_name[update.step]
+    return changed, StepOptions(fields, StepDefinition(update.step, **{field: getattr(plan, field) for field in fields}))
+
+
+def with_update_paths(error: FieldViolation, stored: Definition) -> FieldViolation:
+    """Faults of a definition under the paths that the fields have in an UpdateStepOptionsRequest."""
+    return _under_update(with_request_paths(error, wire.UpdatePolicyRequest(), stored))
+
+
+def _under_update(error: FieldViolation) -> FieldViolation:
+    found = [(field.replace("steps[0].", "update.", 1), text) for field, text in error.violations]
+    return RequestRefused(found, error.reason, getattr(error, "facts", {}))
 
 
 def with_request_paths(error: FieldViolation, message: wire.UpdatePolicyRequest, stored: Definition) -> FieldViolation:

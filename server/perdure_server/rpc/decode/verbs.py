@@ -25,6 +25,7 @@ VerbMessage = (
     | wire.ReplayWorkflowRequest
     | wire.DeleteWorkflowRequest
     | admin.ResolveStepRequest
+    | admin.UpdateStepOptionsRequest
 )
 
 

@@ -17,7 +17,10 @@ def registered(target: wire.RegisteredDefinition, source: Definition, active: bo
     target.fingerprint = source.fingerprint
     target.policy_revision = source.policy_revision
     target.active = active
-    target.etag = f"{source.fingerprint[:16]}.{source.policy_revision}.{'a' if active else 'i'}"
+    if source.paused is not None:
+        target.pause.actor, target.pause.reason = source.paused.actor, source.paused.reason
+        values.time(target.pause.pause_time, source.paused.since)
+    target.etag = f"{source.fingerprint[:16]}.{source.policy_revision}.{'a' if active else 'i'}{'p' if source.paused is not None else ''}"
     target.step_contracts.update({step.name: step.contract for step in source.steps if step.by_worker})
 
 
@@ -32,13 +35,13 @@ def definition(target: wire.Definition, source: Definition) -> None:
         hook: Hook | None = getattr(hooks, name)
         if hook is not None:
             getattr(target.hooks, name).MergeFrom(wire.Hook(step=hook.step, required=hook.required))
-    policy = target.policy
+    whole = target.policy
     if source.workflow_timeout is not None:
-        values.duration(policy.workflow_timeout, source.workflow_timeout)
-    values.duration(policy.cancel_grace, source.cancel_grace)
-    policy.max_lost_claims = source.max_lost_claims
+        values.duration(whole.workflow_timeout, source.workflow_timeout)
+    values.duration(whole.cancel_grace, source.cancel_grace)
+    whole.max_lost_claims = source.max_lost_claims
     if source.retention is not None:
-        values.duration(policy.retention, source.retention)
+        values.duration(whole.retention, source.retention)
     for step in source.steps:
         _step(target.steps.add(), step)
 
@@ -73,21 +76,22 @@ def _step(target: wire.StepDefinition, source: StepDefinition) -> None:
     target.compensate_with = source.compensate_with
     for branch in source.branches:
         target.branches.add(name=branch.name, steps=branch.steps)
-    _policy(target.policy, source)
+    policy(target.policy, source)
 
 
-def _policy(policy: wire.StepPolicy, source: StepDefinition) -> None:
-    policy.queue = source.queue
-    policy.on_exhausted = _EXHAUSTION[source.on_exhausted]
-    policy.step_timeout_includes_waits = source.step_timeout_includes_waits
+def policy(target: wire.StepPolicy, source: StepDefinition) -> None:
+    """The policy of a step."""
+    target.queue = source.queue
+    target.on_exhausted = _EXHAUSTION[source.on_exhausted]
+    target.step_timeout_includes_waits = source.step_timeout_includes_waits
     if source.priority is not None:
-        policy.priority = source.priority
+        target.priority = source.priority
     for name in ("silence_timeout", "step_timeout", "queue_timeout"):
         timeout: int | None = getattr(source, name)
         if timeout is not None:
-            values.duration(getattr(policy, name), timeout)
+            values.duration(getattr(target, name), timeout)
     if source.by_worker:
-        values.duration(policy.attempt_timeout, source.attempt_timeout)
+        values.duration(target.attempt_timeout, source.attempt_timeout)
     if source.by_worker or source.child is not None:
-        retry(policy.retry, source.retry)
-    children.policy(policy, source)
+        retry(target.retry, source.retry)
+    children.policy(target, source)

@@ -6,6 +6,7 @@ from typing import Final
 from perdure.v1 import workflow_pb2
 from perdure.v1 import workflow_service_pb2 as wire
 from perdure_server.engine.explain import Explanation, QueueFacts, StepFacts
+from perdure_server.engine.values import Unserved
 from perdure_server.kernel.workflow import Paused, StepState, Workflow
 from perdure_server.rpc.encode import values, workflows
 from perdure_server.rpc.encode.phases import PhaseFound, first, pause_words, step_phase, workflow_phase
@@ -20,7 +21,7 @@ def response(source: Explanation) -> wire.ExplainWorkflowResponse:
     answer = wire.ExplainWorkflowResponse(state=workflows.workflow_state(workflow.state))
     values.ref(answer.workflow, workflow.key, workflow.round)
     found = {own.phase: own for facts in source.steps if (own := _phase(facts, workflow)) is not None}
-    own = workflow_phase(workflow)
+    own = workflow_phase(workflow, {queue: fact for queue, fact in source.view.facts.items() if fact.kind is Unserved.PAUSED})
     if own is not None:
         found.setdefault(own.phase, own)
     phase = None if workflow.is_ended else first(found)
@@ -54,6 +55,9 @@ def _step(target: wire.StepExplanation, facts: StepFacts, workflow: Workflow) ->
     if workflow.paused is not None and step.state in _STAND_STILL:
         _person(target.blockers.add(), workflow.paused)
         target.suggestions.append("Resume it (ResumeWorkflow).")
+    elif facts.fact is not None and facts.fact.paused is not None:
+        _person(target.blockers.add(), facts.fact.paused)
+        target.suggestions.append("Resume its definition (ResumeDefinition).")
     blockers = _BLOCKERS.get(step.state)
     if blockers is not None:
         for blocker in blockers(facts, workflow):
@@ -74,12 +78,17 @@ def _at_rest(facts: StepFacts) -> str:
 
 
 def _phase(facts: StepFacts, workflow: Workflow) -> PhaseFound | None:
-    found = step_phase(facts.step, workflow.paused)
+    # Who serves the queue is looked at now; that a definition is paused is known already.
+    found = step_phase(facts.step, workflow.paused, facts.fact if _is_paused(facts) else None)
     queue = facts.queue
     if found is None or found.phase != workflow_pb2.PHASE_QUEUED or queue is None or queue.workers:
         return found
     phase = workflow_pb2.PHASE_INCOMPATIBLE if queue.incompatible else workflow_pb2.PHASE_NO_WORKER
     return PhaseFound(phase, _queue_words(queue), found.since)
+
+
+def _is_paused(facts: StepFacts) -> bool:
+    return facts.fact is not None and facts.fact.kind is Unserved.PAUSED
 
 
 def _person(target: wire.Blocker, paused: Paused) -> None:
@@ -96,7 +105,7 @@ def _dependencies(facts: StepFacts, _workflow: Workflow) -> Iterator[wire.Blocke
 
 def _queue(facts: StepFacts, workflow: Workflow) -> Iterator[wire.Blocker]:
     queue = facts.queue
-    if queue is None or workflow.paused is not None:
+    if queue is None or workflow.paused is not None or _is_paused(facts):
         return
     blocker = wire.Blocker(summary=_queue_words(queue))
     blocker.queue.queue = queue.queue
@@ -178,7 +187,7 @@ def _suggestions(facts: StepFacts, workflow: Workflow) -> Iterator[str]:
     step, queue = facts.step, facts.queue
     if step.state is StepState.HELD:
         yield "Settle it (ResolveStep: completed, failed, retry or pass_over), or cancel the workflow (CancelWorkflow)."
-    elif queue is not None and not queue.workers and workflow.paused is None:
+    elif queue is not None and not queue.workers and workflow.paused is None and not _is_paused(facts):
         yield f"Start a worker that serves {workflow.key.workflow_type}/{facts.plan.name} with this contract from queue {queue.queue}."
     if step.children is not None and step.children.open:
         yield f"Look at its open children (ListChildren with step {facts.plan.name} and the states RUNNING and FAILING)."

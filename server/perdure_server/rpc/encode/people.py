@@ -2,10 +2,11 @@
 
 from perdure.v1 import admin_service_pb2 as admin
 from perdure.v1 import workflow_service_pb2 as wire
+from perdure_server.engine.explain import queue_of
 from perdure_server.engine.people import Done
-from perdure_server.engine.values import etag_of
+from perdure_server.engine.values import View, etag_of
 from perdure_server.kernel.workflow import Workflow
-from perdure_server.rpc.encode import values, workflows
+from perdure_server.rpc.encode import definitions, values, workflows
 
 
 def terminated(done: Done) -> wire.TerminateWorkflowResponse:
@@ -47,11 +48,21 @@ def deleted(source: Workflow) -> wire.DeleteWorkflowResponse:
     return response
 
 
+def options_updated(done: Done, step: str) -> admin.UpdateStepOptionsResponse:
+    """The answer to changed options of a step."""
+    source = done.workflow
+    response = admin.UpdateStepOptionsResponse(etag=etag_of(source), duplicate=done.duplicate)
+    plan = done.definition.by_name[step]
+    definitions.policy(response.policy, plan)
+    response.policy.queue = queue_of(source, plan)
+    return response
+
+
 def resolved(done: Done, step: str) -> admin.ResolveStepResponse:
     """The answer to a resolved step."""
     source = done.workflow
     response = admin.ResolveStepResponse(
         workflow_state=workflows.workflow_state(source.state), etag=etag_of(source), duplicate=done.duplicate
     )
-    workflows.step_of(response.step, source, done.definition, step)
+    workflows.step_of(response.step, View(source, done.definition), step)
     return response

@@ -4,18 +4,19 @@
 | --- | --- |
 | HELD | NEEDS_ATTENTION |
 | RUNNING, CANCELLING | EXECUTING |
-| READY | PAUSED in a paused workflow, else QUEUED; where the workers are looked at (ExplainWorkflow), NO_WORKER or INCOMPATIBLE |
+| READY | PAUSED if its workflow or definition is, INCOMPATIBLE or NO_WORKER if nobody has served its queue for 30 s, else QUEUED |
 | BACKOFF | BACKING_OFF; before the first attempt WAITING (for its start time) |
 | WAITING | WAITING |
 
 A workflow has the first phase of PRECEDENCE that one of its steps has, and PAUSED if it is paused; since the earliest of those steps.
-THROTTLED comes with permits.
+ExplainWorkflow looks at the workers as they are right now, without the 30 s. THROTTLED comes with permits.
 """
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from perdure.v1 import workflow_pb2 as wire
-from perdure_server.engine.values import View
+from perdure_server.engine.values import QueueFact, Unserved, View
 from perdure_server.kernel.workflow import Paused, Step, StepState, Workflow
 
 PRECEDENCE: Final = (
@@ -44,6 +45,19 @@ _REASONS: Final[dict[StepState, str]] = {
 }
 
 
+_QUEUE_PHASES: Final[dict[Unserved, wire.Phase.ValueType]] = {
+    Unserved.PAUSED: wire.PHASE_PAUSED,
+    Unserved.NO_WORKER: wire.PHASE_NO_WORKER,
+    Unserved.INCOMPATIBLE: wire.PHASE_INCOMPATIBLE,
+}
+_UNSERVED: Final[dict[Unserved, str]] = {
+    Unserved.PAUSED: "its definition is paused",
+    Unserved.NO_WORKER: "no worker serves its queue",
+    Unserved.INCOMPATIBLE: "the workers of its queue were built for another contract of the step",
+}
+_NO_FACTS: Final[Mapping[str, QueueFact]] = {}
+
+
 class PhaseFound(NamedTuple):
     """A phase with its sentence and since when it holds (ms)."""
 
@@ -52,13 +66,15 @@ class PhaseFound(NamedTuple):
     since: int
 
 
-def step_phase(step: Step, paused: Paused | None = None) -> PhaseFound | None:
-    """The phase of a step; None when it is blocked or has ended. `paused`: its workflow's pause."""
+def step_phase(step: Step, paused: Paused | None = None, fact: QueueFact | None = None) -> PhaseFound | None:
+    """The phase of a step; None when it is blocked or has ended. `paused`: its workflow's pause; `fact`: of the queue it waits in."""
     phase = _PHASES.get(step.state)
     if phase is None:
         return None
-    if step.state is StepState.READY and paused is not None:
-        return PhaseFound(wire.PHASE_PAUSED, pause_words(paused), max(paused.since, step.since))
+    if paused is not None:
+        fact = QueueFact(Unserved.PAUSED, paused.since, paused)
+    if step.state is StepState.READY and fact is not None:
+        return _queue_phase(fact, step.since)
     if step.state is StepState.BACKOFF and not step.claim_no:
         return PhaseFound(wire.PHASE_WAITING, "for its start time", step.since)
     if step.state is StepState.WAITING:
@@ -68,13 +84,14 @@ def step_phase(step: Step, paused: Paused | None = None) -> PhaseFound | None:
     return PhaseFound(phase, _REASONS.get(step.state, ""), step.since)
 
 
-def workflow_phase(workflow: Workflow) -> PhaseFound | None:
-    """The phase of a workflow by its steps; None when it has ended."""
+def workflow_phase(workflow: Workflow, facts: Mapping[str, QueueFact] = _NO_FACTS) -> PhaseFound | None:
+    """The phase of a workflow by its steps, and by the facts about their queues; None when it has ended."""
     if workflow.is_ended:
         return None
     found: dict[wire.Phase.ValueType, PhaseFound] = {}
+    of_steps = step_facts(facts)
     for name, step in workflow.steps.items():
-        own = step_phase(step, workflow.paused)
+        own = step_phase(step, workflow.paused, of_steps.get(name))
         if own is not None and (own.phase not in found or own.since < found[own.phase].since):
             found[own.phase] = PhaseFound(own.phase, f"{name}: {own.reason}" if own.reason else name, own.since)
     if workflow.paused is not None:
@@ -84,8 +101,18 @@ def workflow_phase(workflow: Workflow) -> PhaseFound | None:
 
 def phase_number(view: View) -> int:
     """The phase of a workflow, 0 = none; for the engine's filters and counts."""
-    found = workflow_phase(view.workflow)
+    found = workflow_phase(view.workflow, view.facts)
     return int(found.phase) if found is not None else int(wire.PHASE_UNSPECIFIED)
+
+
+def step_facts(facts: Mapping[str, QueueFact]) -> dict[str, QueueFact]:
+    """The facts by step instead of by queue id."""
+    return {queue.rpartition("/")[2]: fact for queue, fact in facts.items()}
+
+
+def _queue_phase(fact: QueueFact, since: int) -> PhaseFound:
+    reason = pause_words(fact.paused) if fact.paused is not None else _UNSERVED[fact.kind]
+    return PhaseFound(_QUEUE_PHASES[fact.kind], reason, max(fact.since, since))
 
 
 def first(found: dict[wire.Phase.ValueType, PhaseFound]) -> PhaseFound | None:

@@ -1,5 +1,6 @@
 """Workflows and their steps, as readers see them."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from google.rpc.status_pb2 import Status
@@ -7,13 +8,13 @@ from google.rpc.status_pb2 import Status
 from perdure.v1 import workflow_pb2 as wire
 from perdure.v1 import workflow_service_pb2 as service
 from perdure_server.engine.explain import queue_of
-from perdure_server.engine.values import CancelAccepted, Signalled, Started, View, etag_of
-from perdure_server.kernel.definition import Definition, HookKind, StepDefinition, StepKind
+from perdure_server.engine.values import CancelAccepted, QueueFact, Signalled, Started, View, etag_of
+from perdure_server.kernel.definition import HookKind, StepDefinition, StepKind
 from perdure_server.kernel.seal import next_wake
 from perdure_server.kernel.timing import step_due
 from perdure_server.kernel.workflow import Step, StepState, Workflow, WorkflowState
 from perdure_server.rpc.encode import values
-from perdure_server.rpc.encode.phases import step_phase, workflow_phase
+from perdure_server.rpc.encode.phases import step_facts, step_phase, workflow_phase
 from perdure_server.rpc.trace_context import format_traceparent
 
 _KINDS: Final = {
@@ -23,6 +24,7 @@ _KINDS: Final = {
     StepKind.CHILD: wire.StepView.KIND_CHILD,
 }
 _HOOKS: Final = {kind: wire.HookKind.Value(f"HOOK_KIND_{kind.name}") for kind in HookKind}
+_NO_FACTS: Final[Mapping[str, QueueFact]] = {}
 _BLOCKED: Final = Step(state=StepState.BLOCKED, since=0)
 
 
@@ -38,18 +40,19 @@ def step_state(state: int) -> wire.StepView.State.ValueType:
 
 def workflow(target: wire.Workflow, view: View, detail: wire.WorkflowView.ValueType) -> None:
     """One workflow as far as `detail` asks: BASIC, STEPS or FULL."""
-    basic(target, view.workflow)
+    basic(target, view.workflow, view.facts)
+    target.policy_revision = max(view.workflow.policy_revision, view.definition.policy_revision)
     target.definition_version = view.definition.version
     if detail == wire.WORKFLOW_VIEW_BASIC:
         return
     with_payloads = detail == wire.WORKFLOW_VIEW_FULL
-    _steps(target, view.workflow, view.definition, with_payloads)
+    _steps(target, view, with_payloads)
     if with_payloads:
         _payloads(target, view.workflow)
 
 
-def basic(target: wire.Workflow, source: Workflow) -> None:
-    """A workflow's own fields without payloads and steps."""
+def basic(target: wire.Workflow, source: Workflow, facts: Mapping[str, QueueFact] = _NO_FACTS) -> None:
+    """A workflow's own fields without payloads and steps. `facts`: about the queues that its steps wait in."""
     values.ref(target.workflow, source.key, source.round)
     target.run_id = source.run_id
     target.fence = source.fence
@@ -77,7 +80,7 @@ def basic(target: wire.Workflow, source: Workflow) -> None:
     _cancel(target, source)
     _pending_signals(target, source)
     _totals(target, source)
-    found = workflow_phase(source)
+    found = workflow_phase(source, facts)
     if found is not None:
         target.phase, target.phase_reason = found.phase, found.reason
         values.time(target.phase_since_time, found.since)
@@ -136,8 +139,9 @@ def hook_kind(kind: HookKind) -> wire.HookKind.ValueType:
     return _HOOKS[kind]
 
 
-def step_of(target: wire.StepView, source: Workflow, definition: Definition, name: str, with_payloads: bool = False) -> None:
-    """One step of one workflow, with what its definition and its workflow say of it."""
+def step_of(target: wire.StepView, view: View, name: str, with_payloads: bool = False) -> None:
+    """One step of one workflow, with what its definition, its workflow and its queue say of it."""
+    source, definition = view.workflow, view.definition
     plan, own = definition.by_name[name], source.steps.get(name, _BLOCKED)
     step(target, own, plan, with_payloads)
     hook = definition.hook_steps.get(name)
@@ -147,7 +151,7 @@ def step_of(target: wire.StepView, source: Workflow, definition: Definition, nam
         target.queue = queue_of(source, plan)
     if own.state is StepState.BLOCKED:
         return
-    found = step_phase(own, source.paused)
+    found = step_phase(own, source.paused, step_facts(view.facts).get(name))
     if found is not None:
         target.phase, target.phase_reason = found.phase, found.reason
         values.time(target.phase_since_time, found.since)
@@ -196,9 +200,9 @@ def step(target: wire.StepView, source: Step, plan: StepDefinition, with_payload
         values.payload(target.checkpoint, source.checkpoint)
 
 
-def _steps(target: wire.Workflow, source: Workflow, definition: Definition, with_payloads: bool) -> None:
-    for plan in definition.steps:
-        step_of(target.steps.add(), source, definition, plan.name, with_payloads)
+def _steps(target: wire.Workflow, view: View, with_payloads: bool) -> None:
+    for plan in view.definition.steps:
+        step_of(target.steps.add(), view, plan.name, with_payloads)
 
 
 def _payloads(target: wire.Workflow, source: Workflow) -> None:

@@ -1,0 +1,63 @@
+"""The part of AdminService that is about versions of definitions and the queues that they make."""
+
+from perdure.v1 import admin_service_pb2 as wire
+from perdure_server.engine.catalog import DefinitionName
+from perdure_server.engine.service import Engine
+from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
+from perdure_server.kernel.validation import TYPE_NAME
+from perdure_server.kernel.values import Paused
+from perdure_server.rpc import limits as rpc_limits
+from perdure_server.rpc.caller import caller_of
+from perdure_server.rpc.decode import policies, values, verbs
+from perdure_server.rpc.encode import definitions, people
+from perdure_server.rpc.faults import Faults
+from perdure_server.rpc.transport import Context
+
+_Pausing = wire.PauseDefinitionRequest | wire.ResumeDefinitionRequest
+
+
+class VersionsService:
+    """A part of AdminService, which sets `_engine`."""
+
+    _engine: Engine
+
+    async def pause_definition(self, request: wire.PauseDefinitionRequest, context: Context) -> wire.PauseDefinitionResponse:
+        """Grant no more claims in workflows of a definition."""
+        paused = Paused(0, caller_of(context).actor, request.reason)
+        response = wire.PauseDefinitionResponse()
+        for found, active in await self._engine.pause_definitions(_named(request), paused):
+            definitions.registered(response.definitions.add(), found, active)
+        return response
+
+    async def resume_definition(self, request: wire.ResumeDefinitionRequest, _context: Context) -> wire.ResumeDefinitionResponse:
+        """End such a pause."""
+        response = wire.ResumeDefinitionResponse()
+        for found, active in await self._engine.pause_definitions(_named(request), None):
+            definitions.registered(response.definitions.add(), found, active)
+        return response
+
+    async def update_step_options(self, request: wire.UpdateStepOptionsRequest, _context: Context) -> wire.UpdateStepOptionsResponse:
+        """Change options of one step of one workflow."""
+        ref, conditions = verbs.conditional(request)
+        view = await self._engine.get(ref, with_payloads=False)
+        if request.update.step not in view.definition.by_name:
+            raise Rejection(Reason.STEP_NOT_FOUND, "The definition has no such step.", step=request.update.step)
+        changed, options = policies.step_options(request, view.definition)
+        try:
+            self._engine.catalog.prepare(changed)
+        except FieldViolation as error:
+            raise policies.with_update_paths(error, view.definition) from error
+        done = await self._engine.people.update_options(ref, request.update.step, options, conditions)
+        return people.options_updated(done, request.update.step)
+
+
+def _named(request: _Pausing) -> DefinitionName:
+    faults = Faults()
+    namespace = values.namespace(request.namespace, "namespace", faults)
+    values.name(request.workflow_type, "workflow_type", TYPE_NAME, faults)
+    values.identifier(request.definition_fingerprint, "definition_fingerprint", faults)
+    values.identifier(request.request_id, "request_id", faults)
+    if len(request.reason.encode()) > rpc_limits.CANCEL_REASON:
+        faults.add("reason", f"is longer than {rpc_limits.CANCEL_REASON} bytes")
+    faults.check()
+    return DefinitionName(namespace, request.workflow_type, request.definition_fingerprint)

@@ -1,0 +1,83 @@
+"""Versions over a real channel: options of one step, pauses of definitions."""
+
+from google.protobuf.field_mask_pb2 import FieldMask
+
+from perdure.v1 import admin_service_pb2 as admin
+from perdure.v1 import workflow_pb2
+from perdure.v1.definition_pb2 import StepPolicy
+from perdure.v1.resource_pb2 import StepPolicyUpdate
+from tests.rpc.conftest import Served, ref, refused
+from tests.rpc.test_people import get
+from tests.rpc.worker import connected
+
+
+def update(step: str = "a", mask: tuple[str, ...] = (), request_id: str = "", **policy: object) -> admin.UpdateStepOptionsRequest:
+    change = StepPolicyUpdate(step=step, policy=StepPolicy(**policy), update_mask=FieldMask(paths=mask))  # type: ignore[arg-type]  # fields of it
+    return admin.UpdateStepOptionsRequest(workflow=ref(), update=change, request_id=request_id)
+
+
+async def test_options_of_one_step_of_one_workflow(served: Served) -> None:
+    await served.register("a")
+    await served.start()
+    await served.start("other")
+    changed = await served.admin.UpdateStepOptions(update(priority=8, queue="gpu", retry={"max_attempts": 7}, request_id="r"))
+    assert (changed.policy.priority, changed.policy.queue, changed.policy.retry.max_attempts) == (8, "gpu", 7)
+    found = await get(served)
+    assert (found.etag, found.steps[0].queue) == (changed.etag, "gpu")
+    again = await served.admin.UpdateStepOptions(update(priority=1, request_id="r"))
+    assert (again.duplicate, again.policy.priority, again.etag) == (True, 8, changed.etag)
+    reset = await served.admin.UpdateStepOptions(update(mask=("retry",), priority=3))
+    assert (reset.policy.retry.max_attempts, reset.policy.priority) == (3, 8)
+    assert (await get(served, "other")).steps[0].queue == "default"
+    definition = await served.admin.GetDefinition(admin.GetDefinitionRequest(workflow_type="note"))
+    assert definition.definition.policy_revision == 1
+
+
+async def test_refusals_of_options_name_the_fields_of_the_request(served: Served) -> None:
+    await served.register("a")
+    await served.start()
+    assert (await refused(served.admin.UpdateStepOptions(update("nothing", priority=1)))).reason == "STEP_NOT_FOUND"
+    assert set((await refused(served.admin.UpdateStepOptions(update()))).fields) == {"update.policy"}
+    assert set((await refused(served.admin.UpdateStepOptions(update(priority=11)))).fields) == {"update.policy.priority"}
+    too_short = await refused(served.admin.UpdateStepOptions(update(silence_timeout={"seconds": 1})))
+    assert set(too_short.fields) == {"update.policy.silence_timeout"}
+    assert (await refused(served.admin.UpdateStepOptions(update(mask=("colour",), priority=1)))).reason == "UPDATE_MASK_INVALID"
+    stale = update(priority=1)
+    stale.etag = "another"
+    assert (await refused(served.admin.UpdateStepOptions(stale))).reason == "REVISION_CONFLICT"
+    checked = update(priority=1)
+    checked.validate_only = True
+    assert (await served.admin.UpdateStepOptions(checked)).policy.priority == 1
+    assert (await served.admin.UpdateStepOptions(update(attempt_timeout={"seconds": 9}))).policy.priority == 0
+
+
+async def test_a_definition_is_paused_and_resumed(served: Served) -> None:
+    first = await served.register("a")
+    await served.register("a", "b:a", activate=False)
+    request = admin.PauseDefinitionRequest(workflow_type="note", reason="incident")
+    answer = await served.admin.PauseDefinition(request, metadata=(("perdure-actor", "ann"),))
+    told = sorted((one.pause.actor, one.pause.reason, one.active) for one in answer.definitions)
+    assert told == [("ann", "incident", False), ("ann", "incident", True)]
+    since = answer.definitions[0].pause.pause_time
+    await served.start()
+    found = await get(served)
+    assert (found.phase, found.steps[0].phase) == (workflow_pb2.PHASE_PAUSED, workflow_pb2.PHASE_PAUSED)
+    assert "ann: incident" in found.phase_reason
+    again = await served.admin.PauseDefinition(request)
+    assert again.definitions[0].pause.pause_time == since
+    await served.register("a")
+    kept = await served.admin.GetDefinition(admin.GetDefinitionRequest(workflow_type="note"))
+    assert kept.definition.HasField("pause"), "registering it again does not end the pause"
+    async with connected(served) as worker:
+        resume = admin.ResumeDefinitionRequest(workflow_type="note", definition_fingerprint=first.fingerprint)
+        resumed = await served.admin.ResumeDefinition(resume)
+        assert [one.HasField("pause") for one in resumed.definitions] == [False]
+        await worker.hear_one("pools_changed")
+        assert (await worker.claim()).step == "a"
+
+
+async def test_a_pause_of_what_is_not_registered_is_refused(served: Served) -> None:
+    found = await refused(served.admin.PauseDefinition(admin.PauseDefinitionRequest(workflow_type="note")))
+    assert found.reason == "DEFINITION_NOT_FOUND"
+    found = await refused(served.admin.ResumeDefinition(admin.ResumeDefinitionRequest(workflow_type="no te")))
+    assert "workflow_type" in found.fields
