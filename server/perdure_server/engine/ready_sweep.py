@@ -33,12 +33,14 @@ class ReadySweep:
         self._workflows = parts.store.workflows
         self._clock = parts.clock
         self._swept_busy = parts.clock.unshifted()
+        self._interval = parts.settings.sweep_interval
         self._skip = 0
         self._served: dict[tuple[str, str], float] = {}  # (queue, fairness key) -> place of the last that got a slot here
         self.swept = 0
 
     async def step(self) -> None:
         """Each pass for queues with idle credit, every 10 s for all that this server serves. Raises StoreUnavailable."""
+        await self._clock.sleep(self._interval)
         wanted = frozenset(self._desk.idle_queues())
         unshifted = self._clock.unshifted()
         if unshifted - self._swept_busy >= _BUSY_SWEEP:

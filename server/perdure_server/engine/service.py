@@ -160,7 +160,7 @@ class Engine:
             "take": self.dispatch.take_step,
             "await": self.dispatch.await_step,
             "view": self.dispatch.view_step,
-            "ready": self._ready_step,
+            "ready": self.ready_sweep.step,
             "queues": self.queues.look_step,
             "refresh": self.workers.refresh_step,
             **self.operations.loops(),
@@ -333,10 +333,6 @@ class Engine:
 
     async def _release(self, claim: GrantedClaim) -> None:
         await self.settle(ResultIn(claim.token, Released()), None)
-
-    async def _ready_step(self) -> None:
-        await self.clock.sleep(self.settings.sweep_interval)
-        await self.ready_sweep.step()
 
     def _remote_change(self, workflow_id: bytes) -> None:
         self.mailboxes.forget(workflow_id)
