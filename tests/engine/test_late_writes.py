@@ -1,8 +1,12 @@
 """A write whose result was unknown, that was not there when it was looked for, and that comes after all."""
 
+from collections.abc import Sequence
+
+from perdure_server.engine.addresses import address_of
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.errors import StoreUnavailable
 from tests.engine.harness import World
+from tests.engine.workers import holding
 
 
 async def test_a_grant_that_is_stored_late_is_delivered_and_fills_its_slot_once(world: World) -> None:
@@ -25,3 +29,29 @@ async def test_a_grant_that_is_stored_late_is_delivered_and_fills_its_slot_once(
     assert await world.completed(), await world.states()
     assert [claim.claim_no for claim in worker.got] == [1]
     assert world.credit(server) == 1
+
+
+async def test_a_renewal_that_comes_late_takes_no_acknowledgement_away(world: World) -> None:
+    server = await world.server()
+    await world.define(server, "a")
+    worker = await world.worker(server, script=holding, slots=1)
+    sessions = world.store.sessions
+    renew, late = sessions.renew, list[tuple[str, int, int, tuple[str, ...]]]()
+
+    async def unlucky(session_id: str, connection_no: int, lease_until: int, held: Sequence[str]) -> bool:
+        if len(late) < 2:
+            late.append((session_id, connection_no, lease_until, tuple(held)))
+            raise StoreUnavailable("on its way")
+        return await renew(session_id, connection_no, lease_until, held)
+
+    sessions.renew = unlucky  # type: ignore[method-assign]  # two renewals of which nobody knows
+    worker.renew()
+    await world.advance(2)
+    await world.start(server)
+    await world.advance(4_000)  # it is acknowledged, the renewal that says so is unknown too, and it is held by itself
+    [claim] = worker.got
+    assert [len(held) for *_, held in late] == [0, 1]
+    nonce = address_of(claim.token).nonce
+    assert (await world.session(worker)).held == (nonce,)
+    assert await renew(*late[0])
+    assert (await world.session(worker)).held == (nonce,)

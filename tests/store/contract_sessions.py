@@ -73,6 +73,19 @@ class SessionsContract:
             )
             assert (list(held) == [nonce]) is not refused
 
+    async def test_a_renewal_that_was_overtaken_drops_nothing(self, store: Store) -> None:
+        opened = session()
+        await store.sessions.open(opened)
+        assert await store.sessions.renew(opened.session_id, 1, NOW + 50_000, ["a", "b"])
+        assert await store.sessions.renew(opened.session_id, 1, NOW + 40_000, ["c"])
+        stored = await store.sessions.get(opened.session_id)
+        assert stored is not None
+        assert (set(stored.held), stored.lease_until) == ({"a", "b", "c"}, NOW + 50_000)
+        assert await store.sessions.renew(opened.session_id, 1, NOW + 60_000, ["b"])
+        stored = await store.sessions.get(opened.session_id)
+        assert stored is not None
+        assert set(stored.held) == {"b"}
+
     async def test_a_dead_session_refuses_what_it_did_not_hold_and_an_absent_one_anything(self, store: Store) -> None:
         opened = session()
         await store.sessions.open(opened)

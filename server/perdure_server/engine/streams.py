@@ -3,14 +3,12 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 from perdure_server.engine.addresses import address_of
-from perdure_server.engine.claimtable import ClaimTable, LocalClaim
-from perdure_server.engine.desk import Desk, Pool
-from perdure_server.engine.subscriptions import Subscriptions
-from perdure_server.engine.tasks import Supervisor
+from perdure_server.engine.claimtable import LocalClaim
+from perdure_server.engine.desk import Pool
+from perdure_server.engine.stream_services import StreamServices
 from perdure_server.engine.values import (
     ClaimsOut,
     GoAwayOut,
@@ -28,40 +26,13 @@ from perdure_server.engine.values import (
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.values import LossCause
-from perdure_server.ports.clock import Clock
 from perdure_server.ports.errors import StoreError, StoreUnavailable
-from perdure_server.ports.store import Session, Sessions
+from perdure_server.ports.store import Session
 
 logger = logging.getLogger(__name__)
 
 _MISSED_RENEWS = 2
 _FRESH_RENEWAL = limits.SECOND  # a renewal this soon after a stored one needs no write, unless a claim waits for it to begin
-
-
-class StreamServices(Protocol):
-    """What a stream asks of the engine."""
-
-    clock: Clock
-    desk: Desk
-    claims: ClaimTable
-    sessions: Sessions
-    supervisor: Supervisor
-    subscriptions: Subscriptions
-
-    def settle(self, result: ResultIn, prefer: Pool | None, stream: "WorkerStream | None") -> "Awaitable[SettledOut]":
-        """Apply one result; never raises, the error is in the answer."""
-
-    def conclude(self, claim: LocalClaim, answer: SettledOut) -> None:
-        """The result of a claim is answered."""
-
-    async def heartbeat(self, heartbeat: HeartbeatIn) -> HeartbeatOut:
-        """Apply one heartbeat. Raises Rejection, StoreUnavailable."""
-
-    def verdict(self, kind: str, claim: LocalClaim) -> None:
-        """Store what was found out about a claim."""
-
-    async def inspect(self, token: str) -> bool:
-        """Raise Rejection CLAIM_LOST unless the token is current; True = asked to cancel."""
 
 
 class WorkerStream:
@@ -80,6 +51,7 @@ class WorkerStream:
         self._news = asyncio.Event()
         self._renewing = asyncio.Lock()  # renewals and holds both write `held`: one at a time
         self._renewed_at = 0
+        self._doubtful = 0  # the lease of a renewal of which nobody knows whether it happened, or will
         self._let_go: OrderedDict[str, Pool] = OrderedDict()  # pools of lost claims, for results that are on their way
         for subscription in session.pools:
             pool = Pool(subscription.pool, lambda: self.session.session_id, self._deliver_to(subscription.pool))
@@ -215,8 +187,14 @@ class WorkerStream:
 
     async def hold(self, claims: Sequence[LocalClaim]) -> None:
         """Store that these claims are acknowledged. Raises StoreUnavailable."""
+        session, sessions = self.session, self._services.sessions
         async with self._renewing:
-            held = set(await self._services.sessions.hold(self.session.session_id, [claim.nonce for claim in claims]))
+            if self._doubtful:
+                # An older renewal may still come that names none of these: one with a later lease takes its word away.
+                nonces = [claim.nonce for claim in {*self._services.claims.of_stream(self), *claims} if claim.acknowledged]
+                if await sessions.renew(session.session_id, session.connection_no, self._doubtful + 1, sorted(nonces)):
+                    self._doubtful = 0
+            held = set(await sessions.hold(session.session_id, [claim.nonce for claim in claims]))
         for claim in claims:
             claim.held = claim.nonce in held
 
@@ -297,12 +275,13 @@ class WorkerStream:
                 self._renewal_refused(renew_id, superseded=session is not None and session.alive)
                 return
         except StoreUnavailable as error:
+            self._doubtful = until
             self.tell(RenewedOut(renew_id, self.lease_remaining(), error))
             return
         for claim in keep:
             claim.held = True
         self.lease_until = max(self.lease_until, until)
-        self._renewed_at = now
+        self._renewed_at, self._doubtful = now, 0
         self.tell(RenewedOut(renew_id, self.session.lease))
         for pool in self.pools.values() if lapsed else ():
             self._services.desk.look(pool)  # it got nothing while its lease was over

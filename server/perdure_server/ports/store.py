@@ -202,6 +202,8 @@ class Sessions(Protocol):
     async def renew(self, session_id: str, connection_no: int, lease_until: int, held: Sequence[str]) -> bool:
         """Extend the lease and replace `held` (minus what is `refused`, which stays), if alive and of this connection; False otherwise.
 
+        One whose lease is no later than the stored one has perhaps been overtaken: it only adds to `held`.
+
         connection_no 0 renews a session of unary calls.
         """
 

@@ -101,7 +101,8 @@ class MemorySessions:
             stored = self._alive(session_id)
             if stored is None or stored.connection_no != connection_no:
                 return False
-            kept = tuple(dict.fromkeys(nonce for nonce in held if nonce not in stored.refused))
+            named = held if lease_until > stored.lease_until else (*stored.held, *held)
+            kept = tuple(dict.fromkeys(nonce for nonce in named if nonce not in stored.refused))
             self._keep(replace(stored, lease_until=max(stored.lease_until, lease_until), held=kept))
             return True
 

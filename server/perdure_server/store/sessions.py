@@ -76,10 +76,12 @@ class MongoSessions:
         return decode_session(stored) if stored is not None else None
 
     async def renew(self, session_id: str, connection_no: int, lease_until: int, held: Sequence[str]) -> bool:
-        """As the port says. A renewal that arrives late never shortens the lease."""
+        """As the port says. A renewal that arrives late neither shortens the lease nor drops what a later one named."""
+        named = {"$literal": list(held)}
+        is_newer = {"$gt": [lease_until, "$lease_until"]}
         changes = {
             "lease_until": {"$max": ["$lease_until", lease_until]},
-            "held": {"$setDifference": [{"$literal": list(held)}, "$refused"]},
+            "held": {"$setDifference": [{"$cond": [is_newer, named, {"$setUnion": ["$held", named]}]}, "$refused"]},
         }
         condition = {"_id": session_id, "connection_no": connection_no, "alive": True}
         update = {"q": condition, "u": [{"$set": changes}], "multi": False}
