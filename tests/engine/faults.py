@@ -84,6 +84,10 @@ class FrailCoordination(LocalCoordination):
         if self.away:
             raise CoordinationUnavailable("away")
 
+    async def drop_frames(self, run_id: str) -> None:
+        self._reach()
+        await super().drop_frames(run_id)
+
     async def announce(self, items: Sequence[ReadyItem]) -> None:
         self._reach()
         if not self.deaf:

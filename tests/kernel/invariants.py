@@ -1,7 +1,10 @@
 """What is true of every instance, and of every change of one, whatever happened: from design/2-kernel.md, not from the rules' code."""
 
+from msgspec.structs import replace
+
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition, Exhaustion, HookKind
+from perdure_server.kernel.redaction import erased
 from perdure_server.kernel.seal import queue_id
 from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import CLAIMED, ENDED, STEP_ENDS, Step, StepState, Workflow, WorkflowState
@@ -29,13 +32,18 @@ def check_change(definition: Definition, old: Workflow | None, new: Workflow) ->
         return
     check_instance(definition, new)
     if old is None:
-        assert new.archived or (new.revision, new.round, new.fence) == (1, 1, new.start_time)
+        imported = any(action.startswith("import:") for action in new.actions)
+        assert new.archived or (new.revision, new.round) == (1, 1)
+        assert new.archived or (new.fence >= new.start_time if imported else new.fence == new.start_time)
         assert new.inert is new.archived
         return
     if old.inert and new.inert and new.revision > old.revision:
         return  # a newer copy of the round that is to be archived
     if old.run_id != new.run_id:
         _check_next_round(old, new)
+        return
+    if any(action.startswith("redact:") for action in set(new.actions) - set(old.actions)):
+        _check_redaction(old, new)
         return
     is_replay = new.replays == old.replays + 1
     assert new.revision == old.revision + 1
@@ -57,6 +65,12 @@ def check_change(definition: Definition, old: Workflow | None, new: Workflow) ->
     assert not (old.steps.keys() - new.steps.keys())
     for name, before in old.steps.items():
         _check_step_change(name, before, new.steps[name], may_begin_anew=reopens or name in definition.hook_steps)
+
+
+def _check_redaction(old: Workflow, new: Workflow) -> None:
+    own = {"revision": 0, "update_time": 0, "actions": (), "inline_bytes": 0}
+    assert replace(erased(old), **own) == replace(erased(new), **own), "a redaction changes contents only"
+    assert new.revision == old.revision + 1
 
 
 def _check_next_round(old: Workflow, new: Workflow) -> None:

@@ -57,6 +57,39 @@ class RecordsContract:
         with pytest.raises(ValueError, match="ref"):
             await store.payloads.put(RUN, [Payload(ref=PayloadRef("id", 1))], NOW)
 
+    async def test_payloads_are_removed_by_name_by_absence_and_by_age(self, store: Store) -> None:
+        async def put(run_id: str, text: str, now: int) -> str:
+            (stored,) = await store.payloads.put(run_id, [Payload(json=text)], now, b"owner")
+            assert stored.ref is not None
+            return stored.ref.payload_id
+
+        one, two, late = await put(RUN, "1", NOW), await put(RUN, "2", NOW), await put(RUN, "3", NOW + 10)
+        theirs = await put(OTHER_RUN, "1", NOW)
+        await store.payloads.remove(RUN, [one, late], NOW + 5)
+        assert set(await store.payloads.get(RUN, [one, two, late])) == {two, late}
+        await store.payloads.retain(RUN, [late], NOW + 5)
+        assert set(await store.payloads.get(RUN, [one, two, late])) == {late}
+        await store.payloads.retain(RUN, [], NOW + 5)
+        assert set(await store.payloads.get(RUN, [late])) == {late}
+        await store.payloads.remove(RUN, [late])
+        assert not await store.payloads.get(RUN, [late])
+        assert set(await store.payloads.get(OTHER_RUN, [theirs])) == {theirs}
+
+    async def test_old_payloads_are_told_page_by_page_with_their_owner(self, store: Store) -> None:
+        runs = [f"{number:024x}" for number in range(1, 6)]
+        for run_id in runs:
+            await store.payloads.put(run_id, [Payload(json="1")], NOW, b"owner-of-" + run_id.encode())
+        await store.payloads.put(runs[0], [Payload(json="1")], NOW + 10, b"owner-of-" + runs[0].encode())
+        await store.payloads.put("6" * 24, [Payload(json="1")], NOW)
+        found: dict[tuple[bytes, str], int] = {}
+        after, pages = "", 0
+        while pages == 0 or after:
+            page = await store.payloads.old(after, NOW, 2)
+            found |= {key: len(ids) for key, ids in page.by_run.items()}
+            after, pages = page.after, pages + 1
+        assert found == {(b"owner-of-" + run_id.encode(), run_id): 1 for run_id in runs[1:]}
+        assert pages == 4
+
     async def test_definition_is_found(self, store: Store) -> None:
         assert await store.definitions.get("default", "ingest", "f" * 64) is None
         assert await store.definitions.put(plan()) == plan()

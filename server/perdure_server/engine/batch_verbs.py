@@ -8,7 +8,11 @@ from typing import Protocol
 
 from msgspec import Struct, msgpack
 
+from perdure_server.engine.hub import Hub
+from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.people import Conditions, People
+from perdure_server.engine.queries import Queries
+from perdure_server.engine.rounds import Rounds
 from perdure_server.engine.values import CancelAccepted, Ref, Signalled
 from perdure_server.kernel.resolving import Resolution
 from perdure_server.kernel.values import Payload
@@ -64,6 +68,10 @@ class Calls(Protocol):
     """What the verbs are made of: the engine."""
 
     people: People
+    mailboxes: Mailboxes
+    queries: Queries
+    rounds: Rounds
+    hub: Hub
 
     async def cancel(self, ref: Ref, reason: str, request_id: str) -> CancelAccepted:
         """Ask a workflow to cancel."""

@@ -1,4 +1,4 @@
-"""What operators use: lists, the audit trail, batches. Built by the engine out of its parts."""
+"""What operators use: lists, the audit trail, batches, redaction, files. Built by the engine out of its parts."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -8,8 +8,11 @@ from perdure_server.engine.batch_verbs import Calls, verbs
 from perdure_server.engine.batches import Batches
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.listing import Listing
+from perdure_server.engine.orphans import Orphans
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.queues import QueueBook
+from perdure_server.engine.redaction import Redaction
+from perdure_server.engine.transfer import Transfer
 
 
 class Operations:
@@ -20,7 +23,10 @@ class Operations:
         self.listing = Listing(parts, catalog, queues)
         self.batches = Batches(parts, self.listing)
         self.batch_runner = BatchRunner(parts, self.listing, self.audit)
-        self.batch_runner.verbs |= verbs(calls)
+        self.redaction = Redaction(parts, calls.mailboxes, calls.queries, calls.rounds)
+        self.batch_runner.verbs |= {**verbs(calls), "redact": self.redaction.verb()}
+        self.transfer = Transfer(parts, catalog, calls.queries, rounds=calls.rounds, hub=calls.hub)
+        self.orphans = Orphans(parts)
         self.batches.on_new = self.batch_runner.wake
 
     def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
@@ -29,6 +35,7 @@ class Operations:
             "audit retention": self.audit.retention_step,
             "batches": self.batch_runner.look_step,
             "batch retention": self.batches.retention_step,
+            "orphans": self.orphans.step,
         }
 
     def leave(self) -> None:

@@ -120,9 +120,6 @@ class Engine:
         self.queues = QueueBook(parts, self.catalog, self.sweep.is_mine)
         self.queries = Queries(store, self.catalog, self.hub, self.queues)
         self.people = People(parts, self.mailboxes, self.queries, spill=self.spill, hub=self.hub)
-        self.operations = Operations(parts, self.catalog, self.queues, self)
-        self.audit, self.listing = self.operations.audit, self.operations.listing
-        self.namespaces, self.schedules = Namespaces(parts), Schedules(self)
         self.explain = Explainer(parts, self.queries).explain
         self.get = self.queries.get
         self.wait_for_result = self.queries.wait_for_result
@@ -133,6 +130,9 @@ class Engine:
         self._aftermath = Aftermath(parts, self.dispatch, self.hub, self.sweep, self.claims)
         self._aftermath.on_children = self.children.tend_soon
         self.rounds = Rounds(parts, self.mailboxes, self.catalog, self.duties, self._aftermath.announce)
+        self.operations = Operations(parts, self.catalog, self.queues, self)
+        self.audit, self.listing = self.operations.audit, self.operations.listing
+        self.namespaces, self.schedules = Namespaces(parts), Schedules(self)
         self._wire()
         self.draining = False
 

@@ -36,7 +36,7 @@ class Spill:
         """The payload itself, or what refers to it. Raises StoreUnavailable."""
         if payload is None or payload.inline_size <= self.threshold(workflow_id):
             return payload
-        return (await self._payloads.put(run_id, [payload], self._clock.now()))[0]
+        return (await self._payloads.put(run_id, [payload], self._clock.now(), workflow_id))[0]
 
     async def outcome(self, workflow_id: bytes, run_id: str, outcome: Outcome) -> Outcome:
         """The outcome with its payload spilled if it must be. Raises StoreUnavailable."""

@@ -130,6 +130,9 @@ BATCH_AT_ONCE: Final = 16
 BATCH_PER_SECOND: Final = 200.0  # and the most that may be asked for
 BATCH_REFUSALS: Final = 20
 BATCHES_RUNNING: Final = 100  # looked at by one server
+ORPHAN_AFTER: Final = 1 * DAY  # a payload that nothing refers to goes so long after it was put last
+PAYLOAD_UNUSED: Final = 2 * MINUTE  # put so long ago, it will not be referred to any more: a state is given up 60 s after its payloads
+IMPORT: Final = 64 * 1024 * 1024
 HOUSEKEEPING_INTERVAL: Final = 20 * SECOND
 HOUSEKEEPING_BATCH: Final = 500
 

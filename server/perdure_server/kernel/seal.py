@@ -60,6 +60,8 @@ def seal(definition: Definition, old: Workflow | None, new: Workflow, now: int) 
         inline = _size(new.input) + _inbox_size(new) + found.growth
         return replace(new, inline_bytes=inline, revision=1, wake_time=exact, ready=ready, sessions=sessions)
     inline = old.inline_bytes + found.growth
+    if old.input is not new.input:  # redacted
+        inline += _size(new.input) - _size(old.input)
     if old.inbox is not new.inbox:
         inline += _inbox_size(new) - _inbox_size(old)
     stored = old.wake_time

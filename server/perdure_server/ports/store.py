@@ -146,10 +146,11 @@ class Workflows(Protocol):
 class Payloads(Protocol):
     """Large payloads in documents of their own, id = content digest + run_id."""
 
-    async def put(self, run_id: str, payloads: Sequence[Payload], now: int) -> Sequence[Payload]:
+    async def put(self, run_id: str, payloads: Sequence[Payload], now: int, owner: bytes = b"") -> Sequence[Payload]:
         """Store each and return, in order, payloads of the same kind and metadata that carry a ref instead. Acknowledged before it returns.
 
-        Raises StoreUnavailable; repeating it is harmless.
+        `owner` is the `_id` of the workflow that will refer to them, so that orphans can be told. Raises StoreUnavailable; repeating it is
+        harmless.
         """
 
     async def get(self, run_id: str, payload_ids: Sequence[str]) -> Mapping[str, Payload]:
@@ -157,6 +158,22 @@ class Payloads(Protocol):
 
     async def delete(self, run_id: str) -> None:
         """Remove all payloads of this run, which nothing refers to any more. Raises StoreUnavailable; repeating it is harmless."""
+
+    async def remove(self, run_id: str, payload_ids: Sequence[str], put_until: int | None = None) -> None:
+        """Remove these, if they were put last at <= `put_until` (None = whenever). Raises StoreUnavailable."""
+
+    async def retain(self, run_id: str, payload_ids: Sequence[str], put_until: int) -> None:
+        """Remove all others of this run that were put last at <= `put_until`. Raises StoreUnavailable."""
+
+    async def old(self, after: str, put_until: int, limit: int) -> "OldPayloads":
+        """Those that have an owner and were put last at <= `put_until`, out of the next `limit` of all. Raises StoreUnavailable."""
+
+
+class OldPayloads(Struct, frozen=True):
+    """A page of old payloads: ids by (owner, run id). `after` "" = it was the last page."""
+
+    by_run: Mapping[tuple[bytes, str], Sequence[str]]
+    after: str
 
 
 class Subscription(Struct, frozen=True):

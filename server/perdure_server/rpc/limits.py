@@ -52,6 +52,7 @@ FINISH_AFTER_HALF_CLOSE: Final = 10 * SECOND
 CANCEL_REASON: Final = 4 * KIB  # and every other reason that a person gives
 ETAG: Final = 256
 AUDIT_METHODS: Final = 64
+FILE_CHUNK: Final = 256 * KIB  # of exported and imported workflows
 ACTOR: Final = 256  # characters of the name that a call gives itself
 START_SIGNALS: Final = 16
 FAIRNESS_KEY: Final = 256

@@ -1,17 +1,24 @@
 """The part of AdminService that operators use on many workflows, and to see who did what."""
 
+from collections.abc import AsyncIterator
 from typing import Final
 
 from perdure.v1 import admin_service_pb2 as wire
+from perdure.v1 import workflow_pb2
 from perdure_server.engine.service import Engine
+from perdure_server.kernel.limits import IMPORT
+from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.ports.audit import AuditKey
 from perdure_server.ports.batches import BatchKey
-from perdure_server.rpc import page_tokens
+from perdure_server.rpc import limits, page_tokens
 from perdure_server.rpc.caller import caller_of
 from perdure_server.rpc.decode import batches as decode_batches
 from perdure_server.rpc.decode import operations as decode
-from perdure_server.rpc.encode import audit, batches
+from perdure_server.rpc.decode.workflows import ref as ref_of
+from perdure_server.rpc.encode import audit, batches, workflows
+from perdure_server.rpc.errors import protocol_violation
 from perdure_server.rpc.transport import Context
+from perdure_server.rpc.watch_stream import write
 
 _TIME_DIGITS: Final = 15
 
@@ -90,4 +97,57 @@ class OperationsService:
         if stored is not None:
             response.matched_count, response.estimate = stored.matched, stored.matched_estimate
             batches.batch(response.batch, stored)
+        return response
+
+    async def redact_payloads(self, request: wire.RedactPayloadsRequest, context: Context) -> wire.RedactPayloadsResponse:
+        """Overwrite payloads for good: of one workflow at once, of many in the background."""
+        ref, what, conditions = decode.redaction(request)
+        if ref is not None:
+            count = await self._engine.operations.redaction.redact(ref, what, conditions)
+            return wire.RedactPayloadsResponse(matched_count=1, redacted_count=count)
+        work = decode_batches.redaction(request, what, caller_of(context))
+        engine = self._engine.operations.batches
+        if request.validate_only:
+            tally = await engine.count(work.plan.selection)
+            return wire.RedactPayloadsResponse(matched_count=tally.count, estimate=tally.estimate)
+        stored = await engine.start(work, only_if_any=True)
+        response = wire.RedactPayloadsResponse()
+        if stored is not None:
+            response.matched_count, response.estimate = stored.matched, stored.matched_estimate
+            batches.batch(response.batch, stored)
+        return response
+
+    async def export_workflow(self, request: wire.ExportWorkflowRequest, context: Context) -> None:
+        """One workflow with all that belongs to it, as a file in chunks."""
+        ref = ref_of(request.workflow)
+        waiting = bytearray()
+        async for line in self._engine.operations.transfer.export(ref, request.omit_payloads, request.include_rounds):
+            waiting += line
+            while len(waiting) >= limits.FILE_CHUNK:
+                await write(context, wire.ExportWorkflowResponse(chunk=bytes(waiting[: limits.FILE_CHUNK])))
+                del waiting[: limits.FILE_CHUNK]
+        if waiting:
+            await write(context, wire.ExportWorkflowResponse(chunk=bytes(waiting)))
+
+    async def import_workflow(self, requests: AsyncIterator[wire.ImportWorkflowRequest], context: Context) -> wire.ImportWorkflowResponse:
+        """Put an exported workflow into a namespace, paused."""
+        options: wire.ImportOptions | None = None
+        data = bytearray()
+        async for request in requests:
+            kind = request.WhichOneof("message")
+            if (options is None) is not (kind == "options"):
+                raise protocol_violation("The options come first, and once; then the bytes.")
+            if kind == "options":
+                options = request.options
+            data += request.chunk
+            if len(data) > IMPORT:
+                facts = {"field": "chunk", "limit_bytes": str(IMPORT), "size_bytes": str(len(data))}
+                raise Rejection(Reason.PAYLOAD_TOO_LARGE, f"The file has more than {IMPORT} bytes.", **facts)
+        if options is None:
+            raise protocol_violation("The options come first.")
+        view = await self._engine.operations.transfer.take_in(bytes(data), decode.destination(options, caller_of(context)))
+        response = wire.ImportWorkflowResponse()
+        workflows.workflow(response.workflow, view, workflow_pb2.WORKFLOW_VIEW_STEPS)
+        if options.validate_only:
+            response.workflow.ClearField("etag")  # there is nothing to be changed
         return response

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.values import Paused, Payload
 from perdure_server.ports.errors import StoreError
-from perdure_server.ports.store import ActiveDefinition, Session
+from perdure_server.ports.store import ActiveDefinition, OldPayloads, Session
 from perdure_server.store import limits
 from perdure_server.store.definitions import decode_definition, encode_definition, offered_over, with_policy_revision
-from perdure_server.store.payloads import payload_id_of, reference_to
+from perdure_server.store.payloads import old_payloads, payload_id_of, reference_to
 
 T = TypeVar("T")
 
@@ -30,8 +30,9 @@ class MemoryPayloads:
     def __init__(self, around: Around) -> None:
         self._around = around
         self._stored: dict[str, dict[str, Payload]] = {}
+        self._facts: dict[str, tuple[int, bytes]] = {}  # by run id + payload id: when it was put last, and its owner
 
-    async def put(self, run_id: str, payloads: Sequence[Payload], now: int) -> Sequence[Payload]:
+    async def put(self, run_id: str, payloads: Sequence[Payload], now: int, owner: bytes = b"") -> Sequence[Payload]:
         """As the port says."""
         if any(payload.ref is not None for payload in payloads):
             raise ValueError("a payload that is a ref is stored already")
@@ -39,6 +40,9 @@ class MemoryPayloads:
         def apply() -> list[Payload]:
             named = [(payload_id_of(payload), payload) for payload in payloads]
             self._stored.setdefault(run_id, {}).update(named)
+            for payload_id, _ in named:
+                before = self._facts.get(run_id + payload_id, (0, owner))
+                self._facts[run_id + payload_id] = (max(now, before[0]), before[1])
             return [reference_to(payload, payload_id) for payload_id, payload in named]
 
         return await self._around("payloads.put", apply)
@@ -56,9 +60,32 @@ class MemoryPayloads:
         """As the port says."""
         await self._around("payloads.delete", lambda: self.forget(run_id))
 
+    async def remove(self, run_id: str, payload_ids: Sequence[str], put_until: int | None = None) -> None:
+        """As the port says."""
+        await self._around("payloads.remove", lambda: self._remove(run_id, lambda name: name in payload_ids, put_until))
+
+    async def retain(self, run_id: str, payload_ids: Sequence[str], put_until: int) -> None:
+        """As the port says."""
+        await self._around("payloads.retain", lambda: self._remove(run_id, lambda name: name not in payload_ids, put_until))
+
+    async def old(self, after: str, put_until: int, limit: int) -> OldPayloads:
+        """As the port says."""
+
+        def apply() -> OldPayloads:
+            rows = sorted((identity, *facts) for identity, facts in self._facts.items() if identity > after)[:limit]
+            return old_payloads(rows, put_until, limit)
+
+        return await self._around("payloads.old", apply)
+
     def forget(self, run_id: str) -> None:
         """Removes all of a run, when its workflow is removed."""
-        self._stored.pop(run_id, None)
+        self._remove(run_id, lambda _: True, None)
+
+    def _remove(self, run_id: str, chosen: Callable[[str], bool], put_until: int | None) -> None:
+        stored = self._stored.get(run_id, {})
+        for name in [name for name in stored if chosen(name)]:
+            if put_until is None or self._facts[run_id + name][0] <= put_until:
+                del stored[name], self._facts[run_id + name]
 
 
 class MemorySessions:

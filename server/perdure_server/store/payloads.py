@@ -8,11 +8,13 @@ from msgspec import msgpack
 
 from perdure_server.kernel.values import Payload, PayloadRef
 from perdure_server.ports.errors import StoreError
+from perdure_server.ports.store import OldPayloads
 from perdure_server.store import limits
 from perdure_server.store.driver import MAJORITY, Connection
 from perdure_server.store.replies import confirmed, is_duplicate
 
 PAYLOADS: Final = "payloads"
+RUN_ID: Final = 24  # hex digits before the digest
 
 Document = dict[str, Any]
 
@@ -40,12 +42,12 @@ class MongoPayloads:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def put(self, run_id: str, payloads: Sequence[Payload], now: int) -> Sequence[Payload]:
+    async def put(self, run_id: str, payloads: Sequence[Payload], now: int, owner: bytes = b"") -> Sequence[Payload]:
         """As the port says. One that exists is touched with `now`, so that no collection of orphans takes it before it is referred to."""
         if any(payload.ref is not None for payload in payloads):
             raise ValueError("a payload that is a ref is stored already")
         named = [(payload_id_of(payload), payload) for payload in payloads]
-        for updates in _parted([_put(run_id, payload_id, payload, now) for payload_id, payload in dict(named).items()]):
+        for updates in _parted([_put(run_id + payload_id, payload, now, owner) for payload_id, payload in dict(named).items()]):
             await self._write(updates)
         return [reference_to(payload, payload_id) for payload_id, payload in named]
 
@@ -65,6 +67,36 @@ class MongoPayloads:
     async def delete(self, run_id: str) -> None:
         """As the port says."""
         await delete_payloads(self._connection, run_id)
+
+    async def remove(self, run_id: str, payload_ids: Sequence[str], put_until: int | None = None) -> None:
+        """As the port says."""
+        condition: Document = {"_id": {"$in": [run_id + payload_id for payload_id in payload_ids]}}
+        await self._delete(condition if put_until is None else {**condition, "touched": {"$lte": put_until}})
+
+    async def retain(self, run_id: str, payload_ids: Sequence[str], put_until: int) -> None:
+        """As the port says."""
+        others = {"$gte": run_id, "$lt": run_id + "g", "$nin": [run_id + payload_id for payload_id in payload_ids]}
+        await self._delete({"_id": others, "touched": {"$lte": put_until}})
+
+    async def old(self, after: str, put_until: int, limit: int) -> OldPayloads:
+        """As the port says; goes along `_id`."""
+        command: Document = {
+            "find": PAYLOADS,
+            "filter": {"_id": {"$gt": after}},
+            "projection": {"touched": 1, "owner": 1},
+            "sort": {"_id": 1},
+            "limit": limit,
+            "batchSize": limit,
+            "singleBatch": True,
+            "readConcern": {"level": "local"},
+            "maxTimeMS": limits.READ_TIMEOUT_MS,
+        }
+        found = (await self._connection.read(command))["cursor"]["firstBatch"]
+        return old_payloads([(document["_id"], document["touched"], document.get("owner", b"")) for document in found], put_until, limit)
+
+    async def _delete(self, condition: Document) -> None:
+        command = {"delete": PAYLOADS, "deletes": [{"q": condition, "limit": 0}], "writeConcern": MAJORITY}
+        confirmed(await self._connection.command(command))
 
     async def _write(self, updates: list[Document]) -> None:
         command = {"update": PAYLOADS, "updates": updates, "ordered": False, "writeConcern": MAJORITY}
@@ -93,20 +125,31 @@ class MongoPayloads:
         return read, not cursor["id"]
 
 
+def old_payloads(rows: Sequence[tuple[str, int, bytes]], put_until: int, limit: int) -> OldPayloads:
+    """A page out of rows of (`_id`, when it was put last, its owner)."""
+    by_run: dict[tuple[bytes, str], list[str]] = {}
+    for identity, touched, owner in rows:
+        if owner and touched <= put_until:
+            by_run.setdefault((owner, identity[:RUN_ID]), []).append(identity[RUN_ID:])
+    return OldPayloads(by_run, rows[-1][0] if len(rows) == limit else "")
+
+
 async def delete_payloads(connection: Connection, run_id: str) -> None:
     """Removes every payload of a run. Raises StoreUnavailable; repeating it is harmless."""
     condition = {"_id": {"$gte": run_id, "$lt": run_id + "g"}}  # ids go on with hex digits
     confirmed(await connection.command({"delete": PAYLOADS, "deletes": [{"q": condition, "limit": 0}], "writeConcern": MAJORITY}))
 
 
-def _put(run_id: str, payload_id: str, payload: Payload, now: int) -> Document:
+def _put(identity: str, payload: Payload, now: int, owner: bytes) -> Document:
     content: Document = {"json": payload.json} if payload.json is not None else {"binary": payload.binary or b""}
     for name in ("content_type", "encoding", "digest"):
         if getattr(payload, name):
             content[name] = getattr(payload, name)
     if payload.metadata:
         content["metadata"] = [[key, value] for key, value in payload.metadata.items()]
-    return {"q": {"_id": run_id + payload_id}, "u": {"$setOnInsert": content, "$max": {"touched": now}}, "upsert": True, "multi": False}
+    if owner:
+        content["owner"] = owner
+    return {"q": {"_id": identity}, "u": {"$setOnInsert": content, "$max": {"touched": now}}, "upsert": True, "multi": False}
 
 
 def _decode(document: Document) -> Payload:

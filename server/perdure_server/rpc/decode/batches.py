@@ -10,6 +10,7 @@ from perdure.v1 import admin_service_pb2 as wire
 from perdure.v1 import filter_pb2, resource_pb2
 from perdure_server.engine.batch_verbs import ReplayArguments, ResolveArguments, SignalArguments, packed
 from perdure_server.engine.batches import Plan, Work
+from perdure_server.engine.redaction import RedactArguments
 from perdure_server.kernel import limits
 from perdure_server.kernel.validation import STEP_NAME
 from perdure_server.kernel.workflow import ENDED
@@ -42,6 +43,16 @@ def purge(message: wire.PurgeWorkflowsRequest, caller: Caller) -> Work:
     # No state that is open: such a filter matches nothing.
     query = replace(selection.query, states=tuple(sorted(states))) if states else replace(selection.query, business_keys=("",))
     return replace(work, plan=replace(work.plan, selection=replace(selection, query=query)))
+
+
+def redaction(message: wire.RedactPayloadsRequest, what: RedactArguments, caller: Caller) -> Work:
+    """The work of overwriting payloads of many. Raises FieldViolation with all faults."""
+    faults = Faults()
+    operation = resource_pb2.BatchOperation()
+    operation.redact.payload_kinds.extend(message.payload_kinds)
+    work = background(message, caller, ("redact", packed(what)), operation, faults)
+    faults.check()
+    return work
 
 
 def background(message: Any, caller: Caller, doing: tuple[str, bytes], operation: resource_pb2.BatchOperation, faults: Faults) -> Work:
