@@ -64,6 +64,14 @@ def test_what_is_looked_at_row_by_row() -> None:
     assert not found.is_indexed
 
 
+def test_children_schedules_and_archived_rounds() -> None:
+    found = selected(parent={"workflow_type": "note", "business_key": "k"}, parent_step="fan", schedule_id="daily", include_archived=True)
+    assert (found.parent, found.parent_step, found.schedule_id) == (("note", "k", None), "fan", "daily")
+    assert found.query.include_archived
+    assert selected(parent={"workflow_type": "note", "business_key": "k", "round": 2}).parent == ("note", "k", 2)
+    assert fields_of(lambda: selected(parent_step="fan")) == ["filter.parent_step"]
+
+
 def test_defaults() -> None:
     found, size, detail = filters.list_query(ListWorkflowsRequest())
     assert (found.query.descending, size, detail, found.is_indexed) == (True, limits.PAGE_SIZE, Detail.BASIC, True)

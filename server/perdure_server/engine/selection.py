@@ -26,6 +26,9 @@ class Selection(Struct, frozen=True, omit_defaults=True):
     fingerprints: tuple[str, ...] = ()
     paused: bool | None = None
     failure_types: tuple[str, ...] = ()
+    schedule_id: str = ""
+    parent: tuple[str, str, int | None] | None = None  # type, business key, round (None = any)
+    parent_step: str = ""
 
     @property
     def needs_steps(self) -> bool:
@@ -42,18 +45,27 @@ class Selection(Struct, frozen=True, omit_defaults=True):
         return (
             (not self.query.states or row.state in self.query.states)
             and (not self.fingerprints or row.fingerprint in self.fingerprints)
+            and (not self.schedule_id or row.schedule_id == self.schedule_id)
+            and (self.parent is None or self._is_child(row))
             and (self.paused is None or (row.paused is not None) is self.paused)
             and (not self.failure_types or (row.failure is not None and row.failure.type in self.failure_types))
             and (self.end_from is None or (row.end_time is not None and row.end_time >= self.end_from))
             and (self.end_before is None or (row.end_time is not None and row.end_time < self.end_before))
         )
 
+    def _is_child(self, row: Workflow) -> bool:
+        if row.parent is None or self.parent is None:
+            return False
+        workflow_type, business_key, number = self.parent
+        named = (row.parent.workflow_type, row.parent.business_key) == (workflow_type, business_key)
+        return named and number in {None, row.parent.round} and self.parent_step in {"", row.parent.step}
+
     def covers(self, row: Workflow) -> bool:
         """Whether an instance that came from elsewhere than the query is one that the query would find."""
         query, key = self.query, row.key
         return (
             key.namespace == query.namespace
-            and not row.archived
+            and (query.include_archived or not row.archived)
             and (not query.workflow_types or key.workflow_type in query.workflow_types)
             and (not query.business_keys or key.business_key in query.business_keys)
             and all(row.labels.get(name) == value for name, value in query.labels.items())

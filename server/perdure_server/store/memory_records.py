@@ -86,6 +86,8 @@ class MemoryPayloads:
         for name in [name for name in stored if chosen(name)]:
             if put_until is None or self._facts[run_id + name][0] <= put_until:
                 del stored[name], self._facts[run_id + name]
+        if not stored:
+            self._stored.pop(run_id, None)
 
 
 class MemorySessions:

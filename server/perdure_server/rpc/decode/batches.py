@@ -60,6 +60,8 @@ def background(message: Any, caller: Caller, doing: tuple[str, bytes], operation
     if not message.HasField("filter"):
         faults.add("filter", "is required; an empty one means all workflows of the namespace")
     selection = filters.selection(message.namespace, message.filter, faults, descending=False)
+    if message.filter.include_archived:
+        faults.add("filter.include_archived", "is for reading: only the current round can be changed")
     if len(message.reason.encode()) > rpc_limits.CANCEL_REASON:
         faults.add("reason", f"is longer than {rpc_limits.CANCEL_REASON} bytes")
     values.identifier(message.request_id, "request_id", faults, required=not message.validate_only)

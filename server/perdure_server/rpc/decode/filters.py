@@ -10,7 +10,7 @@ from perdure_server.engine.listing import Detail
 from perdure_server.engine.selection import OPEN, Selection
 from perdure_server.kernel import limits
 from perdure_server.kernel.policy_validation import QUEUE_NAME
-from perdure_server.kernel.validation import TYPE_NAME
+from perdure_server.kernel.validation import STEP_NAME, TYPE_NAME
 from perdure_server.kernel.workflow import WorkflowState
 from perdure_server.ports.store import WorkflowQuery
 from perdure_server.rpc import limits as rpc_limits
@@ -27,12 +27,6 @@ _LISTS: Final = {
     "filter.business_keys": rpc_limits.FILTER_KEYS,
     "filter.definition_fingerprints": rpc_limits.FILTER_FINGERPRINTS,
     "filter.failure_types": rpc_limits.FILTER_FAILURES,
-}
-_NOT_YET: Final = {
-    "parent": "children of a workflow; ListChildren has them",
-    "parent_step": "children of a step; ListChildren has them",
-    "schedule_id": "what a schedule started",
-    "include_archived": "archived rounds; ListRounds has them",
 }
 
 
@@ -80,9 +74,6 @@ def view(asked: int, faults: Faults) -> Detail:
 
 def selection(namespace: str, message: filter_pb2.WorkflowFilter, faults: Faults, descending: bool = True) -> Selection:
     """The filter of a namespace, with its faults noted."""
-    for name, what in _NOT_YET.items():
-        if any(field.name == name for field, _ in message.ListFields()):
-            faults.unsupported(f"filter.{name}", f"a filter for {what}")
     _check_lists(message, faults)
     known = {int(state) for state in WorkflowState}
     if not known.issuperset(message.states):
@@ -100,7 +91,9 @@ def selection(namespace: str, message: filter_pb2.WorkflowFilter, faults: Faults
         start_from=start_from,
         start_before=start_before,
         descending=descending,
+        include_archived=message.include_archived,
     )
+    parent = _parent(message, query.namespace, faults)
     return Selection(
         query,
         phases=tuple(message.phases),
@@ -110,7 +103,23 @@ def selection(namespace: str, message: filter_pb2.WorkflowFilter, faults: Faults
         fingerprints=tuple(message.definition_fingerprints),
         paused=message.paused if message.HasField("paused") else None,
         failure_types=tuple(message.failure_types),
+        schedule_id=values.identifier(message.schedule_id, "filter.schedule_id", faults),
+        parent=parent,
+        parent_step=message.parent_step,
     )
+
+
+def _parent(message: filter_pb2.WorkflowFilter, namespace: str, faults: Faults) -> tuple[str, str, int | None] | None:
+    if message.parent_step:
+        values.name(message.parent_step, "filter.parent_step", STEP_NAME, faults)
+        if not message.HasField("parent"):
+            faults.add("filter.parent_step", "needs `parent`")
+    if not message.HasField("parent"):
+        return None
+    ref = values.ref(message.parent, "filter.parent", faults)
+    if message.parent.namespace and ref.key.namespace != namespace:
+        faults.add("filter.parent.namespace", "is not that of the request: children live in their parent's")
+    return ref.key.workflow_type, ref.key.business_key, ref.round
 
 
 def indexed_query(namespace: str, message: filter_pb2.WorkflowFilter, faults: Faults) -> WorkflowQuery:
