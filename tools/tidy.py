@@ -71,11 +71,7 @@ class Allowed:
     reason: str
 
 
-EXCEPTIONS: dict[tuple[str, str], Allowed] = {
-    ("dead-module", "server/perdure_server/store/memory.py"): Allowed(
-        1, "the verified fake: it passes MongoDB's contract suite, for tests only"
-    ),
-}
+EXCEPTIONS: dict[tuple[str, str], Allowed] = {}
 
 
 def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:

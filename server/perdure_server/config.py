@@ -22,6 +22,7 @@ CLOCK_INTERVAL_MS: Final = 1_000
 CLOCK_FIRST_SAMPLES: Final = 3
 STORE_RETRY_MS: Final = 500
 CLOSE_MS: Final = 500
+TEST_DRAIN_GRACE_MS: Final = 500  # of a server inside a test
 AFTER_GRACE_MS: Final = 1_500
 
 _REDIS_SCHEMES: Final = ("redis", "rediss", "unix", "redis+sentinel", "redis+cluster", "rediss+sentinel", "rediss+cluster")

@@ -13,6 +13,8 @@ from perdure.v1 import admin_service_pb2 as admin
 from perdure.v1 import workflow_pb2
 from perdure.v1 import workflow_service_pb2 as workflows
 from perdure.v1.filter_pb2 import WorkflowFilter
+from perdure.v1.resource_pb2 import Schedule, ScheduledStart
+from perdure.v1.scripted_pb2 import ScriptedOutcome
 from perdure_server.main import Parts
 from perdure_server.store.memory import MemoryStore
 from tests.rpc.conftest import Served, definition, ref, refused, serving
@@ -117,6 +119,22 @@ async def test_scripts_play_the_worker(testing: Served) -> None:
     asked.workflow_type = "?"
     found = await refused(stub(testing).ScriptOutcomes(asked))
     assert sorted(found.fields) == ["outcomes[2].page.children[0]", "workflow_type"]
+
+
+async def test_schedules_fire_when_their_time_passes(testing: Served) -> None:
+    await testing.register("a")
+    schedule = Schedule(schedule_id="nightly", start=ScheduledStart(workflow_type="note", business_key_template="night {fire_time}"))
+    schedule.triggers.add().cron.expression = "0 3 * * *"
+    await testing.admin.PutSchedule(admin.PutScheduleRequest(schedule=schedule))
+    await stub(testing).ScriptOutcomes(wire.ScriptOutcomesRequest(workflow_type="note", outcomes=[ScriptedOutcome()]))
+    asked = wire.AdvanceTimeRequest()
+    asked.by.seconds = 3 * DAY
+    answer = await stub(testing).AdvanceTime(asked)
+    assert answer.fired_count == 3
+    assert (answer.next_due_time.ToDatetime().hour, answer.next_due_time.seconds - answer.now_time.seconds <= DAY) == (3, True)
+    nights = (await testing.workflows.ListWorkflows(workflows.ListWorkflowsRequest())).workflows
+    assert [night.state for night in nights] == [State.STATE_COMPLETED] * 3, "each at its time, not all at the end"
+    assert len({night.start_time.ToDatetime().date() for night in nights}) == 3
 
 
 async def test_a_server_that_keeps_real_work_refuses(served: Served) -> None:

@@ -1,11 +1,14 @@
 """Definitions on the server: register, activate, read."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
+from datetime import timedelta
 
+from perdure import payloads
 from perdure.answers import RegisteredDefinition, registered
 from perdure.calls import Calls
 from perdure.definition import Definition
-from perdure.v1 import admin_service_pb2, definition_pb2
+from perdure.trial import Trial, TrialCancel, TrialSignal, trial_events, trial_of
+from perdure.v1 import admin_service_pb2, definition_pb2, scripted_pb2
 
 
 class Definitions:
@@ -43,6 +46,43 @@ class Definitions:
         answer = await self._calls.unary(self._calls.admin.RegisterDefinition, request)
         warnings = tuple(f"{warning.field}: {warning.description}" for warning in answer.warnings)
         return registered(answer.definition, created=answer.created, warnings=warnings)
+
+    async def test(
+        self,
+        definition: Definition | definition_pb2.Definition | str,
+        *scripts: scripted_pb2.ScriptedOutcome,
+        input: object = None,
+        events: Iterable[TrialSignal | TrialCancel] = (),
+        duration: timedelta | None = None,
+        seed: int = 0,
+        fingerprint: str = "",
+    ) -> Trial:
+        """Runs a definition in the server's memory, by its rules and a clock of its own. Stores nothing, starts nothing.
+
+        Args:
+            definition: What to run; it need not be registered. A name: the registered definition of this type.
+            scripts: How attempts end; see perdure.testing.completes and its siblings. Those without one complete without a value.
+            input: Input of the workflow.
+            events: Signals and cancels on the way.
+            duration: Stop after this long on the trial's clock. None: when nothing can move any more.
+            seed: Of the jitter. 0: no jitter.
+            fingerprint: Which registered definition; empty: the active one.
+
+        Raises:
+            DefinitionRejected: It has faults; `violations` names each.
+            InvalidRequest: A script fits no step, or no attempt could end by it.
+            NotFound: There is no registered definition of that name.
+        """
+        request = admin_service_pb2.TestDefinitionRequest(
+            namespace=self._calls.config.namespace, input=payloads.encode(input), outcomes=scripts, events=trial_events(events), seed=seed
+        )
+        if isinstance(definition, str):
+            request.registered.workflow_type, request.registered.definition_fingerprint = definition, fingerprint
+        else:
+            request.definition.CopyFrom(definition.to_message() if isinstance(definition, Definition) else definition)
+        if duration is not None:
+            request.duration.FromTimedelta(duration)
+        return trial_of(await self._calls.unary(self._calls.admin.TestDefinition, request))
 
     async def activate(self, workflow_type: str, fingerprint: str) -> RegisteredDefinition:
         """Makes a registered definition the one that new starts use. Raises NotFound."""

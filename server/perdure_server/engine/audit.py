@@ -106,13 +106,13 @@ class Audit:
         )
 
     async def _store(self, record: AuditRecord, stored: asyncio.Event) -> None:
-        give_up = self._clock.now() + limits.AUDIT_GIVE_UP
+        give_up = self._clock.unshifted() + limits.AUDIT_GIVE_UP
         pause = _PAUSE_FIRST
         while True:
             try:
                 await self._trail.add(record)
             except StoreUnavailable:
-                if self._clock.now() >= give_up:
+                if self._clock.unshifted() >= give_up:
                     self._telemetry.count("audit.lost")
                     logger.exception("the audit record of a %s is lost", record.method)
                     return

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from perdure_server.engine.scripted_worker import ScriptedWorkers
 from perdure_server.kernel import limits
-from perdure_server.kernel.timing import earliest_due
+from perdure_server.kernel.timing import earliest_due, is_due
 from perdure_server.kernel.workflow import CLAIMED, ENDED, Workflow, WorkflowState
 from perdure_server.ports.errors import CorruptDocument
 from perdure_server.ports.store import PageKey, WorkflowQuery
@@ -66,21 +66,19 @@ class Idleness:
     async def look(self, scope: Scope) -> Quiet:
         """As it is now. Raises StoreUnavailable."""
         busy = [f"the server: {name}" for name in self._engine.supervisor.works]
-        acts = self._scripts.next_due()
-        dues = [acts] if acts is not None else []
         async for workflow in self._in_scope(scope):
-            due = earliest_due(workflow)
-            if due is not None:
-                dues.append(due)
-            if len(busy) < _SHOWN:
-                busy += self._moving(workflow, scope)
-        return Quiet(tuple(busy[:_SHOWN]), min((due for due in dues if due > self._engine.clock.now()), default=None))
+            busy += self._moving(workflow, scope)
+            if len(busy) >= _SHOWN:
+                break
+        return Quiet(tuple(busy[:_SHOWN]), await self.next_due(limits.TIME))
 
     async def next_due(self, until: int) -> int | None:
-        """The earliest due time after now, up to `until`. Raises StoreUnavailable."""
+        """The earliest due time after now, up to `until`: of workflows, schedules and scripts. Raises StoreUnavailable."""
         now = self._engine.clock.now()
         acts = self._scripts.next_due()
-        earliest = acts if acts is not None and now < acts <= until else None
+        others = [acts] if acts is not None else []
+        others += [row.due for row in await self._engine.store.schedules.due(until, _MOST) if row.due is not None]
+        earliest = min((due for due in others if now < due <= until), default=None)
         for row in await self._workflows.due(until, _MOST):
             if earliest is not None and row.wake_time >= earliest:
                 break  # wake times may be early, never late
@@ -135,8 +133,7 @@ class Idleness:
 
     def _moving(self, workflow: Workflow, scope: Scope) -> list[str]:
         name = f"{workflow.key.workflow_type}/{workflow.key.business_key}"
-        due = earliest_due(workflow)
-        moving = [f"{name}: due"] if due is not None and due <= self._engine.clock.now() else []
+        moving = [f"{name}: due"] if is_due(workflow, self._engine.clock.now()) else []
         for step_name, step in workflow.steps.items():
             claim = step.claim
             if step.state in CLAIMED and claim is not None and claim.nonce not in scope.ignoring and not self._scripts.holds(claim.nonce):

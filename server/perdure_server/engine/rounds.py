@@ -121,7 +121,7 @@ class Rounds:
                 future.set_result(started)
 
     async def _open(self, command: Start, definition: Definition) -> Started:
-        give_up = self._clock.now() + GIVE_UP_AFTER
+        give_up = self._clock.unshifted() + GIVE_UP_AFTER
         pause = _PAUSE_FIRST
         attempt: tuple[Opened, Definition] | None = None
         while True:
@@ -139,7 +139,7 @@ class Rounds:
                 pass  # it ended between the two looks
             except StoreUnavailable as error:
                 trouble = error
-            if self._clock.now() >= give_up:
+            if self._clock.unshifted() >= give_up:
                 raise trouble
             await self._clock.sleep(pause)
             pause = min(2 * pause, _PAUSE_CAP)

@@ -59,8 +59,11 @@ class Schedules:
     async def due_step(self) -> None:
         """Fire what is due: this server's share at once, the others' after 3 s."""
         await self._clock.sleep(self._interval)
-        if self._engine.draining:
-            return  # it could start nothing
+        if not self._engine.draining:  # it could start nothing
+            await self.fire_due()
+
+    async def fire_due(self) -> None:
+        """What `due_step` does, now. Raises StoreUnavailable."""
         for _ in range(_WINDOWS):
             now = self._clock.now()
             rows = await self._store.due(now, _WINDOW)

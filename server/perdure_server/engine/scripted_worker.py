@@ -25,7 +25,7 @@ from perdure_server.engine.values import (
 )
 from perdure_server.kernel import limits
 from perdure_server.kernel.outcomes import Cancelled, Failed, Outcome
-from perdure_server.kernel.rejection import FieldViolation, Reason
+from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.values import Failure
 from perdure_server.ports.errors import StoreError
 from perdure_server.ports.store import Subscription
@@ -188,8 +188,12 @@ class ScriptedWorker:
             self._held[claim.token] = claim
             self._put(self._clock.now() + _RETRY, claim, outcome)
         elif isinstance(answer.error, FieldViolation):
-            text = "; ".join(f"{field} {text}" for field, text in answer.error.violations)
-            self._act(claim, Failed(Failure(SCRIPT_INVALID, text[: limits.FAILURE_MESSAGE // 4], non_retryable=True)))
+            self._refuse(claim, "; ".join(f"{field} {text}" for field, text in answer.error.violations))
+        elif isinstance(answer.error, Rejection) and answer.error.reason is Reason.OUTCOME_NOT_ALLOWED:
+            self._refuse(claim, str(answer.error))
+
+    def _refuse(self, claim: GrantedClaim, text: str) -> None:
+        self._act(claim, Failed(Failure(SCRIPT_INVALID, text[: limits.FAILURE_MESSAGE // 4], non_retryable=True)))
 
     def _drop(self, token: str) -> None:
         self._held.pop(token, None)

@@ -9,7 +9,7 @@ from perdure_server.engine.idleness import Idleness, Scope
 from perdure_server.engine.scripted_worker import ScriptedWorkers
 from perdure_server.engine.shifted_clock import ShiftedClock
 from perdure_server.kernel import limits
-from perdure_server.kernel.timing import earliest_due
+from perdure_server.kernel.timing import is_due
 from perdure_server.kernel.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _WINDOW = 500
 _WINDOWS = 20
-_WAIT_IN_ALL = 10 * limits.SECOND
+_IN_ALL = 10 * limits.SECOND
 
 
 class Advanced(Struct, frozen=True):
@@ -46,7 +46,7 @@ class TimeTravel:
     async def advance_to(self, time: int, waits: bool = True) -> Advanced:
         """Up to a time. `waits`: for what became due to be done, before the next due time and at the end. Raises StoreUnavailable.
 
-        What workers had in hand before is not waited for. After 10 s of waiting, time goes on without.
+        What workers had in hand before is not waited for. After 10 s of unshifted time the rest passes at once.
         """
         async with self._one_at_a_time:
             return await self._advance(min(time, limits.TIME), waits)
@@ -60,24 +60,24 @@ class TimeTravel:
     async def _advance(self, target: int, waits: bool) -> Advanced:
         await self._engine.judge.expire()  # until its first pass nothing is held against workers
         scope = Scope(ignoring=await self._idleness.claims())
-        patience = self._clock.unshifted() + _WAIT_IN_ALL if waits else 0
+        patience = self._clock.unshifted() + _IN_ALL
         begun, fired = self._clock.now(), 0
         while True:
-            due = await self._idleness.next_due(target)
+            due = await self._idleness.next_due(target) if self._clock.unshifted() < patience else None
             self._clock.advance_to(target if due is None else due)
             fired += await self._fire()
             left = patience - self._clock.unshifted()
-            if left > 0:
+            if waits and left > 0:
                 await self._idleness.wait(scope, left)
-            if due is None and await self._idleness.next_due(target) is None:
+            if due is None:
                 break
         await self._engine.sweep.remove_expired()
         now = self._clock.now()
         return Advanced(now, now - begun, fired, await self._idleness.next_due(limits.TIME))
 
     async def _fire(self) -> int:
-        """Do what is due; returns in how many workflows something happened."""
-        fired = self._scripts.play()
+        """Do what is due; returns how many scripts and schedules acted, and in how many workflows something happened."""
+        fired = self._scripts.play() + await self._fire_schedules()
         for _ in range(_WINDOWS):
             now = self._clock.now()
             rows = await self._engine.store.workflows.due(now, _WINDOW)
@@ -91,10 +91,16 @@ class TimeTravel:
                 break
         return fired
 
+    async def _fire_schedules(self) -> int:
+        before = await self._engine.store.schedules.due(self._clock.now(), _WINDOW)
+        if not before:
+            return 0
+        await self._engine.schedules.fire_due()
+        return max(0, len(before) - len(await self._engine.store.schedules.due(self._clock.now(), _WINDOW)))
+
     async def _due(self, workflow_id: bytes, now: int) -> Workflow | None:
         workflow = await self._idleness.load(workflow_id)
-        due = earliest_due(workflow) if workflow is not None else None
-        return workflow if due is not None and due <= now else None
+        return workflow if workflow is not None and is_due(workflow, now) else None
 
     async def _has_moved(self, workflow_id: bytes, before: Workflow) -> bool:
         after = await self._idleness.load(workflow_id)

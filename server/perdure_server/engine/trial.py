@@ -9,16 +9,18 @@ import random
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure_server.engine.commands import outcome_digest
 from perdure_server.engine.scripts import NeverSettled, Playbook, Script, WorkerVanishes
+from perdure_server.engine.trial_children import TrialChildren
 from perdure_server.kernel import limits
 from perdure_server.kernel.cancel import cancel
 from perdure_server.kernel.claims import Ticket, grant, lose, may_grant
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.draft import Draft
-from perdure_server.kernel.outcomes import Completed, Report, report
-from perdure_server.kernel.rejection import FieldViolation, Rejection
+from perdure_server.kernel.outcomes import Completed, Page, Report, report
+from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.seal import seal
 from perdure_server.kernel.signals import receive
 from perdure_server.kernel.start import Start, blank, populate
@@ -34,6 +36,7 @@ _UNSHIFTED = 5 * limits.SECOND
 _MIDDLE = 0.5  # of the jitter band: no jitter
 _BUSINESS_KEY = "test"
 _DONE = Script(Completed())
+_LAST_PAGE = Script(Page())
 
 
 class TrialSignal(Struct, frozen=True):
@@ -86,10 +89,11 @@ async def run_trial(plan: TrialPlan, clock: Clock) -> TrialResult:
 
 class _Trial:
     def __init__(self, plan: TrialPlan, now: int) -> None:
-        self._definition = plan.definition
+        self._definition = _with_all_permits(plan.definition)
         self._begun = self._now = now
         self._end = None if plan.duration is None else now + plan.duration
         self._playbook = Playbook(plan.scripts)
+        self._children = TrialChildren(self._definition, self._playbook, _BUSINESS_KEY)
         self._random = random.Random(plan.seed) if plan.seed else None  # noqa: S311 -- repeatable on purpose
         self._numbers = itertools.count(1)
         self._changes: list[Event] = []
@@ -109,6 +113,12 @@ class _Trial:
         ready = self._next_ready()
         if ready is not None:
             self._begin(ready)
+            return True
+        for duration, end in self._children.begin(self._workflow):
+            self._put(self._now - self._begun + duration, end)
+        act = self._children.next_act(self._workflow)
+        if act is not None:
+            self._apply(act)
             return True
         times = [due for due in (earliest_due(self._workflow), self._agenda[0][0] if self._agenda else None) if due is not None]
         if not times or (self._workflow.is_ended and not self._agenda):
@@ -136,7 +146,8 @@ class _Trial:
         number = next(self._numbers)
         ticket = Ticket(f"{number:028x}", f"{number:016x}", "trial", acknowledged=True, worker_id="trial")
         self._apply(lambda draft: grant(draft, name, ticket))
-        script = self._playbook.take(name, self._workflow.steps[name].attempt, _BUSINESS_KEY) or _DONE
+        done = _DONE if self._definition.by_name[name].child is None else _LAST_PAGE
+        script = self._playbook.take(name, self._workflow.steps[name].attempt, _BUSINESS_KEY) or done
         outcome = script.outcome
         if isinstance(outcome, WorkerVanishes):
             self._put(
@@ -168,6 +179,13 @@ class _Trial:
             self._workflow = seal(self._definition, self._workflow if self._workflow.revision else None, changed, self._now)
 
 
+def _with_all_permits(definition: Definition) -> Definition:
+    # A trial shares its resources with nobody.
+    if not any(step.permits for step in definition.steps):
+        return definition
+    return replace(definition, steps=tuple(replace(step, permits=()) for step in definition.steps))
+
+
 def _happening(event: TrialSignal | TrialCancel, number: int) -> Callable[[Draft], object]:
     if isinstance(event, TrialCancel):
         return lambda draft: cancel(draft, event.reason, "")
@@ -181,6 +199,10 @@ def _reporting(command: Report, field: str) -> Callable[[Draft], object]:
         except FieldViolation as error:
             prefix = f"{field}." if field else ""
             raise FieldViolation([(prefix + path, text) for path, text in error.violations], error.reason) from error
+        except Rejection as error:
+            if error.reason is Reason.OUTCOME_NOT_ALLOWED:
+                raise FieldViolation([(field or "outcomes", str(error))], error.reason) from error
+            raise
 
     return act
 

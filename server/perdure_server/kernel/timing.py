@@ -48,14 +48,19 @@ def step_due(step: Step, is_paused: bool = False) -> int | None:
 
 
 def earliest_due(workflow: Workflow) -> int | None:
-    """When time next moves this instance, by its own rules: acknowledgement windows, leases and silence are not in it."""
-    paused = workflow.paused is not None
-    times = [duty.due for duty in workflow.duties]
+    """When time next moves this instance, by its own rules: acknowledgement windows, leases and silence are not in it, nor are duties."""
     if workflow.inert:
-        return min(times, default=None)
-    times += [due for step in workflow.steps.values() if step.state not in STEP_ENDS and (due := step_due(step, paused)) is not None]
+        return None
+    paused = workflow.paused is not None
+    times = [due for step in workflow.steps.values() if step.state not in STEP_ENDS and (due := step_due(step, paused)) is not None]
     own = None if paused else next_due(workflow.state, workflow.deadline, workflow.grace_deadline)
     return min(times if own is None else [*times, own], default=None)
+
+
+def is_due(workflow: Workflow, now: int) -> bool:
+    """Whether something has fallen due, duties included."""
+    due = earliest_due(workflow)
+    return (due is not None and due <= now) or any(duty.due <= now for duty in workflow.duties)
 
 
 def time_out_attempt(draft: Draft, name: str, failure_type: str, dice: float) -> None:
