@@ -9,7 +9,8 @@ from perdure_server.kernel.definition import Definition, Hook, Hooks
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.start import OnClosed, OnOpen
 from perdure_server.kernel.workflow import Workflow, round_id
-from perdure_server.store.memory import MemoryWorkflows
+from perdure_server.ports.errors import StoreUnavailable
+from perdure_server.store.memory import MemoryWorkflows, Moment
 from tests.engine.harness import World
 from tests.kernel.harness import activity
 
@@ -47,3 +48,32 @@ async def supersede(world: World, server: Engine, request_id: str = "r", **field
 def reason_of(error: BaseException | None) -> tuple[Reason, str]:
     assert isinstance(error, Rejection), error
     return error.reason, error.facts.get("cause", "")
+
+
+async def crash(world: World, server: Engine) -> None:
+    """It is gone, with all that it had in hand."""
+    closing = world.spawn(server.close())
+    await world.until(closing.done)
+
+
+class Breaks:
+    """The store goes away at its commit number `at`, before or after it is done, until `over`."""
+
+    def __init__(self, world: World, at: int, moment: Moment) -> None:
+        self.world = world
+        self.at = at
+        self.moment = moment
+        self.seen = 0
+        self.broken = False
+        world.store.faults = self
+
+    def over(self) -> None:
+        self.world.store.faults = self.world.faults
+
+    async def __call__(self, operation: str, moment: Moment) -> None:
+        await self.world.faults(operation, moment)
+        if operation == "workflows.commit" and moment is Moment.BEFORE:
+            self.seen += 1
+        self.broken = self.broken or (operation == "workflows.commit" and self.seen == self.at and moment is self.moment)
+        if self.broken:
+            raise StoreUnavailable("broken off")

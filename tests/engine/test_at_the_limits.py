@@ -45,7 +45,7 @@ async def can_be_ended_and_removed(world: World, server: Engine, how: str) -> No
     assert (await world.stored()).is_ended
     await can_be_read(world, server)
     assert await server.operations.redaction.redact(world.ref(), RedactArguments(), Conditions("r"))
-    await server.people.delete(world.ref(), Conditions())
+    await server.remove(world.ref(), Conditions())
     assert not (await server.listing.page(ALL, 10, None)).views
 
 
@@ -109,4 +109,4 @@ async def test_c65_five_hundred_outputs_of_64_kib_do_not_enlarge_the_document(wo
     assert stored.state is WorkflowState.COMPLETED
     assert size_of(world) < limits.DOCUMENT // 8
     await can_be_read(world, server)
-    await server.people.delete(world.ref(), Conditions())
+    await server.remove(world.ref(), Conditions())

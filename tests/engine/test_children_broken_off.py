@@ -12,7 +12,7 @@ from perdure_server.kernel.workflow import Duty, DutyKind, StepState, Workflow, 
 from perdure_server.store.memory import Moment
 from tests.engine.families import CHILD, child_key_of, child_of, children_of, drop, family, nested, pools
 from tests.engine.harness import World
-from tests.engine.test_rounds_broken_off import Breaks, crash
+from tests.engine.rounds import Breaks, crash
 from tests.engine.workers import completing, holding
 from tests.kernel.families import mapping
 

@@ -13,6 +13,7 @@ from perdure_server.kernel import limits
 from perdure_server.kernel.outcomes import Completed
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.ports.errors import CoordinationUnavailable, CorruptDocument, StoreUnavailable
+from perdure_server.ports.store import WorkflowQuery
 from perdure_server.store.memory import Moment
 from tests.engine.harness import World
 from tests.engine.workers import holding
@@ -272,10 +273,10 @@ async def test_retention_removes_what_has_ended_and_only_that(world: World) -> N
         worker.send(claim, Completed())
     await world.settle()
     await world.advance(59_000)
-    assert len(world.store.workflows._stored) == 260  # type: ignore[attr-defined]  # the memory store's
+    assert await world.store.workflows.count(WorkflowQuery("default"), 1_000) == 260
     await world.advance(7_000)
-    assert len(world.store.workflows._stored) == 1  # type: ignore[attr-defined]  # the memory store's
-    assert (await world.start(server, "k0")).created
+    assert await world.store.workflows.count(WorkflowQuery("default"), 1_000) == 1
+    assert not (await world.start(server, "k0")).created, "a tombstone remembers it"
 
 
 async def test_nothing_grows_with_the_work_that_is_done(world: World) -> None:

@@ -194,13 +194,13 @@ async def test_a_deleted_workflow_is_gone_for_watchers_of_every_server(world: Wo
     await world.settle()
     ended = await world.stored()
     with pytest.raises(FieldViolation):
-        await there.people.delete(Ref(world.key(), 1), NOW)
-    await there.people.delete(world.ref(), Conditions(etag=etag_of(ended)))
+        await there.remove(Ref(world.key(), 1), NOW)
+    await there.remove(world.ref(), Conditions(etag=etag_of(ended)))
     await world.settle()
     assert refusals == [Reason.WORKFLOW_NOT_FOUND] * 2
     assert not await world.store.payloads.get(ended.run_id, [ended.input.ref.payload_id if ended.input and ended.input.ref else ""])
     with pytest.raises(Rejection) as refused:
-        await here.people.delete(world.ref(), NOW)
+        await here.remove(world.ref(), NOW)
     assert refused.value.reason is Reason.WORKFLOW_NOT_FOUND
     assert (await world.start(here)).created
 
@@ -219,7 +219,7 @@ async def test_a_watcher_of_the_deleting_server_hears_it_at_once_without_redis(w
 
     watching = world.spawn(watch())
     await world.settle()
-    await server.people.delete(world.ref(), NOW)
+    await server.remove(world.ref(), NOW)
     await world.settle()
     error = watching.exception()
     assert isinstance(error, Rejection)
@@ -231,7 +231,7 @@ async def test_an_open_workflow_is_not_deleted(world: World) -> None:
     await world.define(server, "a")
     await world.start(server)
     with pytest.raises(Rejection) as refused:
-        await server.people.delete(world.ref(), NOW)
+        await server.remove(world.ref(), NOW)
     assert refused.value.reason is Reason.WORKFLOW_NOT_CLOSED
 
 

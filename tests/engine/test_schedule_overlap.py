@@ -102,7 +102,7 @@ class TestOverlap:
         server = await begun(world)
         await put(server, settings())
         await world.advance(MINUTE + 2_000)
-        await server.people.delete(Ref(workflows(world)[minute(1)].key), Conditions())
+        await server.remove(Ref(workflows(world)[minute(1)].key), Conditions())
         await world.advance(MINUTE)
         assert keys(world) == [minute(2)]
 

@@ -95,7 +95,7 @@ async def test_ended_ones_are_shown_if_asked_for_until_they_are_deleted(world: W
         await there.people.terminate(world.ref(key), "", Conditions())
     await world.settle()
     assert many.take() == ["x TERMINATED", "y TERMINATED"]
-    await there.people.delete(world.ref("y"), Conditions())
+    await there.remove(world.ref("y"), Conditions())
     await world.settle()
     assert many.take() == ["-y"]
     await world.advance(2 * limits.MINUTE)

@@ -57,7 +57,7 @@ def check_change(definition: Definition, old: Workflow | None, new: Workflow) ->
     else:
         assert (new.replays, new.fence) == (old.replays, old.fence)
         changed = [field for field in Workflow.__struct_fields__ if getattr(new, field) != getattr(old, field)]
-        bookkeeping = {"revision", "update_time", "duties", "inert", "wake_time"} | ({"expire_time"} if old.inert else set())
+        bookkeeping = {"revision", "update_time", "duties", "inert", "wake_time", "actions"} | ({"expire_time"} if old.inert else set())
         assert old.state not in ENDED or set(changed) <= bookkeeping, "a closed workflow changes by a replay or a duty only"
     reopens = is_replay or (old.state is W.PREPARING_REPLAY and new.state in {W.RUNNING, *ENDED})
     assert new.event_seq >= old.event_seq

@@ -1,6 +1,7 @@
 """What business services send, with every entry limit."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -114,19 +115,15 @@ class TestStart:
             "signals[0].signal_name",
         } <= found
 
-    @pytest.mark.parametrize(
-        ("fields", "field"),
-        [
-            ({"on_open": StartWorkflowRequest.ON_OPEN_SUPERSEDE}, "on_open"),
-            ({"on_closed": StartWorkflowRequest.ON_CLOSED_NEW_ROUND}, "on_closed"),
-            ({"on_closed": StartWorkflowRequest.ON_CLOSED_NEW_ROUND_IF_FAILED}, "on_closed"),
-            ({"validate_only": True}, "validate_only"),
-        ],
-    )
-    def test_what_has_no_rules_yet_is_refused_by_name(self, fields: dict[str, object], field: str) -> None:
-        error = start_refused(starting(**fields))
-        assert error.reason is Reason.NOT_SUPPORTED_YET
-        assert [name for name, _ in error.violations] == [field]
+    def test_policies_that_open_rounds(self) -> None:
+        message = starting(
+            on_open=StartWorkflowRequest.ON_OPEN_SUPERSEDE, on_closed=StartWorkflowRequest.ON_CLOSED_NEW_ROUND_IF_FAILED, request_id="r"
+        )
+        message.workflow.expected_fence = 7
+        found = workflows.start(message, TRACE)
+        assert (found.on_open, found.on_closed, found.expected_fence) == (OnOpen.SUPERSEDE, OnClosed.NEW_ROUND_IF_FAILED, 7)
+        message.on_closed = StartWorkflowRequest.ON_CLOSED_NEW_ROUND
+        assert workflows.start(message, TRACE).on_closed is OnClosed.NEW_ROUND
 
     def test_a_weight_is_one_unless_given_and_has_bounds(self) -> None:
         assert workflows.start(starting(), TRACE).fairness_weight == 1.0
@@ -134,14 +131,11 @@ class TestStart:
         for weight in (0.0, -1.0, 1_001.0, float("nan")):
             assert start_refused(starting(fairness_weight=weight)).violations[0][0] == "fairness_weight"
 
-    def test_a_fence_of_the_round_before_is_refused_by_name(self) -> None:
-        message = starting()
-        message.workflow.expected_fence = 1
-        assert [name for name, _ in start_refused(message).violations] == ["workflow.expected_fence"]
-
     def test_a_policy_other_than_use_existing_needs_a_request_id(self) -> None:
+        for field, policies in (("on_closed", (2, 3, 4)), ("on_open", (2, 3))):
+            for policy in policies:
+                assert fields_of(partial(workflows.start, starting(**{field: policy}), TRACE)) == ["request_id"]
         message = starting(on_closed=StartWorkflowRequest.ON_CLOSED_REJECT)
-        assert fields_of(lambda: workflows.start(message, TRACE)) == ["request_id"]
         message.request_id = "r"
         assert workflows.start(message, TRACE).on_closed is OnClosed.REJECT
 

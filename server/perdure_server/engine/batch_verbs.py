@@ -79,6 +79,10 @@ class Calls(Protocol):
     async def signal(self, target: Ref | str, signal: Signal) -> Signalled:
         """Store a signal."""
 
+    @property
+    def remove(self) -> Callable[[Ref, Conditions], Awaitable[tuple[Workflow, bool]]]:
+        """Delete what has ended."""
+
 
 def packed(arguments: Struct) -> bytes:
     """Arguments as they are stored."""
@@ -110,7 +114,7 @@ def verbs(calls: Calls) -> Mapping[str, Verb]:
         return await people.replay(item.ref, found.reopen_steps, Conditions(item.request_id))
 
     async def delete(item: Item, _arguments: bytes) -> object:
-        return await people.delete(item.ref, Conditions(item.request_id))
+        return await calls.remove(item.ref, Conditions(item.request_id))
 
     async def resolve(item: Item, arguments: bytes) -> object:
         found = msgpack.decode(arguments, type=ResolveArguments)

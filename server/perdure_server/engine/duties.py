@@ -76,6 +76,11 @@ class Duties:
         written = [after for duty in due if (after := await self.perform(workflow, duty)) is not None]
         return max(written, key=lambda after: after.revision, default=None)
 
+    async def perform_all(self, workflow: Workflow) -> None:
+        """Perform all duties of this stored document, due or not. What fails is tried again later. Raises StoreUnavailable."""
+        for duty in workflow.duties:
+            await self.perform(workflow, duty)
+
     async def perform(self, workflow: Workflow, duty: Duty) -> Workflow | None:
         """Perform it and write down what became of it; None = nothing was written by this call. Raises StoreUnavailable."""
         place = workflow.workflow_id, duty.name

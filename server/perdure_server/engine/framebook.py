@@ -98,6 +98,10 @@ class FrameBook:
             if seq > 0 and name in workflow.steps and is_void(workflow.steps[name], claim_no)
         ]
 
+    def shown_claims(self) -> list[tuple[str, int]]:
+        """The claims of which something was shown."""
+        return [(name, claim_no) for name, (claim_no, seq) in self.shown.items() if seq > 0]
+
     def end(self, step: str) -> None:
         """The step has ended: once all that waits is shown, nothing of it needs to be remembered."""
         self._over.add(step)

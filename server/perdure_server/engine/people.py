@@ -5,7 +5,6 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from perdure_server.engine.commands import require_ref
-from perdure_server.engine.hub import Hub
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.queries import Queries
@@ -17,7 +16,7 @@ from perdure_server.kernel.definition import Definition, StepOptions
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.options import update_options
 from perdure_server.kernel.outcomes import Completed, Failed
-from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
+from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.reopening import reopened
 from perdure_server.kernel.resolving import Resolution, resolve
 from perdure_server.kernel.workflow import Paused, Workflow
@@ -78,13 +77,11 @@ class VerbCommand:
 class People:
     """All methods raise Rejection, FieldViolation and StoreUnavailable; a `request_id` that is remembered makes a repeat of a call one."""
 
-    def __init__(self, parts: Parts, mailboxes: Mailboxes, queries: Queries, *, spill: Spill, hub: Hub) -> None:
-        self._workflows = parts.store.workflows
+    def __init__(self, parts: Parts, mailboxes: Mailboxes, queries: Queries, spill: Spill) -> None:
         self._clock = parts.clock
         self._mailboxes = mailboxes
         self._queries = queries
         self._spill = spill
-        self._hub = hub
 
     async def pause(self, ref: Ref, paused: Paused, conditions: Conditions) -> Done:
         """No grants until somebody resumes."""
@@ -120,26 +117,6 @@ class People:
     async def update_options(self, ref: Ref, step: str, options: StepOptions, conditions: Conditions) -> Done:
         """Change fields of a step's policy for this workflow."""
         return await self._do(ref, "options", conditions, lambda draft: update_options(draft, step, options, conditions.request_id))
-
-    async def delete(self, ref: Ref, conditions: Conditions) -> Workflow:
-        """Remove an ended workflow and its payloads, which go first; watchers hear WORKFLOW_NOT_FOUND.
-
-        Nothing of it is remembered, so a repeat finds no workflow. Raises also Rejection WORKFLOW_NOT_CLOSED, REVISION_CONFLICT.
-        """
-        workflow_id = ref.key.workflow_id
-        while True:
-            workflow = await self._queries.load(workflow_id, ref)
-            require_etag(workflow, conditions.etag, is_first=True)
-            if ref.round is not None:
-                raise FieldViolation([("workflow.round", "is the current round: leave it out to delete the whole key")])
-            if not workflow.is_ended:
-                raise Rejection(Reason.WORKFLOW_NOT_CLOSED, "Only an ended workflow can be deleted.", state=workflow.state.name)
-            if conditions.validate_only or await self._workflows.delete(workflow):
-                break
-        if not conditions.validate_only:
-            self._mailboxes.forget(workflow_id)
-            self._hub.removed(workflow)
-        return workflow
 
     async def _do(self, ref: Ref, verb: str, conditions: Conditions, act: Callable[[Draft], bool]) -> Done:
         command = VerbCommand(ref, verb, conditions, act)

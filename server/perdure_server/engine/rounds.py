@@ -7,6 +7,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.commands import ActivateCommand, OtherRun, RoundNeeded, StartCommand
 from perdure_server.engine.duties import Duties
@@ -18,7 +20,7 @@ from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.effects import Effect
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.rounds import Opened, archived_id, next_round, opens_round, round_after_tombstone
-from perdure_server.kernel.start import Start
+from perdure_server.kernel.start import Start, begin, meet
 from perdure_server.kernel.workflow import Duty, DutyKind, Workflow, WorkflowKey, round_id
 from perdure_server.ports.errors import CorruptDocument, StoreUnavailable
 from perdure_server.ports.store import Read
@@ -67,6 +69,19 @@ class Rounds:
         future: asyncio.Future[Started] = asyncio.get_running_loop().create_future()
         self._supervisor.run(self._open_for(future, command, definition), "round")
         return await future
+
+    async def check(self, command: Start, definition: Definition) -> Started:
+        """What this start would answer, with nothing stored and no run id. Raises Rejection, StoreUnavailable."""
+        now = self._clock.now()
+        existing = await self._workflows.load(command.key.workflow_id, Read.LINEARIZABLE, tombstones=True)
+        if existing is None:
+            return Started(replace(begin(definition, command, now)[0], run_id=""), True)
+        if not opens_round(existing, command):
+            meet(existing, command)
+            return Started(await self.answer(command, existing), False)
+        opened, _ = await self._prepare(existing, command, definition)
+        superseded = opened.archived is not None and not existing.is_ended
+        return Started(replace(opened.workflow, run_id=""), True, opened.archived if superseded else None)
 
     async def answer(self, command: Start, workflow: Workflow) -> Workflow:
         """The round that a repeat of a start is of: archived perhaps. Once that is removed: the current one. Raises StoreUnavailable."""
@@ -148,8 +163,7 @@ class Rounds:
         now = self._clock.now()
         if existing.tombstone is not None:
             return round_after_tombstone(definition, existing, command, now), definition
-        key = existing.key
-        of_old = await self._catalog.get(key.namespace, key.workflow_type, existing.fingerprint)
+        of_old = await self._catalog.of(existing)
         return next_round((of_old, definition), existing, command, now), of_old
 
     async def _archive(self, archived: Workflow) -> bool:

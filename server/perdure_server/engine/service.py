@@ -33,6 +33,7 @@ from perdure_server.engine.queries import Queries
 from perdure_server.engine.queues import QueueBook
 from perdure_server.engine.ready_sweep import ReadySweep
 from perdure_server.engine.results import Results
+from perdure_server.engine.retention import Retention
 from perdure_server.engine.rounds import Rounds, submit_to_run
 from perdure_server.engine.schedules import Schedules
 from perdure_server.engine.selection import Selection
@@ -119,7 +120,7 @@ class Engine:
         self.complete, self.settle, self.conclude = self.results.complete, self.results.settle, self.results.conclude
         self.queues = QueueBook(parts, self.catalog, self.sweep.is_mine)
         self.queries = Queries(store, self.catalog, self.hub, self.queues)
-        self.people = People(parts, self.mailboxes, self.queries, spill=self.spill, hub=self.hub)
+        self.people = People(parts, self.mailboxes, self.queries, self.spill)
         self.explain = Explainer(parts, self.queries).explain
         self.get = self.queries.get
         self.wait_for_result = self.queries.wait_for_result
@@ -129,6 +130,8 @@ class Engine:
         self.children = ChildWorkflows(parts, self.mailboxes, self.catalog, self.duties, self.spill)
         self._aftermath = Aftermath(parts, self.dispatch, self.hub, self.sweep, self.claims)
         self._aftermath.on_children = self.children.tend_soon
+        self.retention = Retention(parts, self.mailboxes, self.duties, self.hub)
+        self.remove = self.retention.delete
         self.rounds = Rounds(parts, self.mailboxes, self.catalog, self.duties, self._aftermath.announce)
         self.operations = Operations(parts, self.catalog, self.queues, self)
         self.audit, self.listing = self.operations.audit, self.operations.listing
@@ -154,7 +157,7 @@ class Engine:
         loops = {
             "due": self.sweep.due_step,
             "timers": self.sweep.timers_step,
-            "retention": self.sweep.retention_step,
+            "retention": self.retention.step,
             "expiry": self.judge.expiry_step,
             "hold": self.judge.hold_step,
             "take": self.dispatch.take_step,
@@ -191,7 +194,7 @@ class Engine:
         """Whether calls can be served: the store is reached, nobody drains, and every background loop comes round (case C56)."""
         return not self.draining and self.clock.may_judge(0) and max(self.supervisor.ages().values(), default=0) < _STALE
 
-    async def start(self, command: Start, fingerprint: str = "") -> Started:
+    async def start(self, command: Start, fingerprint: str = "", validate_only: bool = False) -> Started:
         """Start a workflow, or meet the one that has its key. Raises Rejection, StoreUnavailable."""
         self._accepting()
         key = command.key
@@ -203,13 +206,12 @@ class Engine:
         if unknown:
             raise FieldViolation([(f"step_queues[{name!r}]", "names no step of the definition") for name in unknown])
         workflow_id = key.workflow_id
-        command = replace(self.namespaces.completed(command, definition), wake_secret=self.entropy.hex(16))
+        command = self.namespaces.completed(command, definition)
+        if validate_only:
+            return await self.rounds.check(command, definition)
+        command = replace(command, wake_secret=self.entropy.hex(16))
         if self.spill.needed(workflow_id, [command.input, *(signal.payload for signal in command.signals)]):
-            command = replace(command, input=await self.spill.spill(workflow_id, command.run_id, command.input))
-            signals = [
-                replace(signal, payload=await self.spill.spill(workflow_id, command.run_id, signal.payload)) for signal in command.signals
-            ]
-            command = replace(command, signals=tuple(signals))
+            command = await self.spill.start(workflow_id, command)
         try:
             created, workflow = await self.mailboxes.submit(workflow_id, StartCommand(command, definition, self.clock.now()))
         except RoundNeeded:

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from perdure_server.kernel import limits
 from perdure_server.kernel.outcomes import Completed, Failed, Outcome, Page, Released, Waiting
+from perdure_server.kernel.start import Start
 from perdure_server.kernel.values import Failure, Payload
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.clock import Clock
@@ -37,6 +40,12 @@ class Spill:
         if payload is None or payload.inline_size <= self.threshold(workflow_id):
             return payload
         return (await self._payloads.put(run_id, [payload], self._clock.now(), workflow_id))[0]
+
+    async def start(self, workflow_id: bytes, command: Start) -> Start:
+        """The start with its payloads spilled that must be. Raises StoreUnavailable."""
+        content = await self.spill(workflow_id, command.run_id, command.input)
+        signals = [replace(signal, payload=await self.spill(workflow_id, command.run_id, signal.payload)) for signal in command.signals]
+        return replace(command, input=content, signals=tuple(signals))
 
     async def outcome(self, workflow_id: bytes, run_id: str, outcome: Outcome) -> Outcome:
         """The outcome with its payload spilled if it must be. Raises StoreUnavailable."""

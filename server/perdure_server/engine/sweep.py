@@ -27,13 +27,10 @@ _OTHERS_AFTER = 3 * limits.SECOND
 _TIMER_POLL = 200
 _TIMER_HORIZON = 5 * limits.MINUTE
 _TIMERS_WAITING = 100_000
-_RETENTION_PAUSE = 5 * limits.SECOND
-_RETENTION_BATCH = 100
-_RETENTION_BATCHES = 50
 
 
 class Sweep:
-    """Due workflows, timers, and the end of retention."""
+    """Due workflows and timers."""
 
     def __init__(self, parts: Parts, mailboxes: Mailboxes, judge: Judge, hub: Hub) -> None:
         self.duties = Duties(parts, mailboxes)
@@ -96,32 +93,6 @@ class Sweep:
             self._setting = True
             self._supervisor.run(self._set_all(), "set timers")
 
-    async def retention_step(self) -> None:
-        """Remove what has ended long enough ago, payloads first."""
-        await self._clock.sleep(_RETENTION_PAUSE)
-        await self.remove_expired()
-
-    async def remove_expired(self) -> None:
-        """What `retention_step` does, now. Raises StoreUnavailable."""
-        for _ in range(_RETENTION_BATCHES):
-            ids = await self._workflows.expired(self._clock.now(), _RETENTION_BATCH)
-            removed = [await self._remove(workflow_id) for workflow_id in ids]
-            if len(ids) < _RETENTION_BATCH or not any(removed):
-                return
-
-    async def _remove(self, workflow_id: bytes) -> bool:
-        try:
-            workflow = await self._workflows.load(workflow_id)
-        except CorruptDocument:
-            return False
-        if workflow is None or not workflow.is_ended or workflow.duties:
-            return False
-        removed = await self._workflows.delete(workflow)
-        self._mailboxes.forget(workflow_id)
-        if removed:
-            self._hub.removed(workflow)
-        return removed
-
     async def advance(self, workflow_ids: Sequence[bytes]) -> int:
         """Do what is due in each; returns in how many something moved. One that cannot stops no other. Raises StoreUnavailable."""
         gate = asyncio.Semaphore(_AT_ONCE)
@@ -140,13 +111,15 @@ class Sweep:
         return sum(result is True for result in results)
 
     async def _advance_one(self, workflow_id: bytes) -> bool:
-        workflow = self._mailboxes.known(workflow_id) or await self._workflows.load(workflow_id)
+        workflow = self._mailboxes.known(workflow_id) or await self._workflows.load(workflow_id, tombstones=True)
         if workflow is None:
             return False
         if workflow.duties:
             after = await self.duties.perform_due(workflow)
             if after is not None and not _is_due(after, self._clock.now()):
                 return True  # that was all
+        if workflow.tombstone is not None:
+            return False
         if self._judge.judging(self._clock.unshifted()):
             await self._judge.acknowledgements(workflow)
             judged = self._mailboxes.known(workflow_id)

@@ -71,7 +71,7 @@ class TimeTravel:
                 await self._idleness.wait(scope, left)
             if due is None:
                 break
-        await self._engine.sweep.remove_expired()
+        await self._engine.retention.now()
         now = self._clock.now()
         return Advanced(now, now - begun, fired, await self._idleness.next_due(limits.TIME))
 

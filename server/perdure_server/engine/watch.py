@@ -29,7 +29,8 @@ from perdure_server.engine.values import (
 )
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import Reason, Rejection
-from perdure_server.kernel.workflow import Event, StepState, Workflow
+from perdure_server.kernel.rounds import archived_id
+from perdure_server.kernel.workflow import Event, StepState, Workflow, WorkflowKey, round_id
 from perdure_server.ports.coordination import Coordination, Frame
 from perdure_server.ports.errors import CoordinationUnavailable
 from perdure_server.ports.store import Read, Workflows
@@ -78,6 +79,9 @@ class Watcher:
         self._catalog = catalog
         self._coordination = coordination
         self._include_frames = include_frames
+        self._follow = False
+        self._place = b""  # the `_id` of the document that is watched
+        self._interest = Interest(end_only=False)
         self._run_id = ""
         self._event_seq = 0
         self._book = FrameBook()
@@ -91,18 +95,13 @@ class Watcher:
         """The batches. Raises Rejection, StoreUnavailable."""
         cursor = decode_cursor(resume_token) if resume_token else None
         self._told_at = elapsed()
-        workflow_id = ref.key.workflow_id
-        interest = self._hub.join(workflow_id)
+        self._follow = follow
+        self._go_to(ref.key.workflow_id)
         try:
-            workflow = await self._workflows.load(workflow_id, Read.LINEARIZABLE)
-            if workflow is None:
-                raise Rejection(Reason.WORKFLOW_NOT_FOUND, "There is no workflow with this key.")
-            require_ref(workflow, ref)
-            self._hub.saw(workflow)
-            view = await self._view(workflow)
+            view = await self._view(await self._find(ref, cursor))
             items = self._open(view, cursor)
             while True:
-                complete = await self._news(items, view, interest)
+                complete = await self._news(items, view, self._interest)
                 ended = complete and view.workflow.is_ended
                 if ended and self._told_end_of != (self._run_id, view.workflow.fence):
                     self._told_end_of = (self._run_id, view.workflow.fence)
@@ -112,9 +111,66 @@ class Watcher:
                     yield items
                 if ended and not follow:
                     return
-                view, items = await self._next(workflow_id, interest, view)
+                enters = ended and view.workflow.archived
+                view, items = await (self._enter(ref.key) if enters else self._next(view))
         finally:
-            self._hub.leave(workflow_id, interest)
+            self._hub.leave(self._place, self._interest)
+
+    def _go_to(self, place: bytes) -> None:
+        """From now on it is the document with this `_id` that counts."""
+        if place == self._place:
+            return
+        if self._place:
+            self._hub.leave(self._place, self._interest)
+        self._place, self._interest = place, self._hub.join(place)
+
+    async def _find(self, ref: Ref, cursor: Cursor | None) -> Workflow:
+        """Where to begin: in the round that is named, or that the resume token is of, as long as there is something to tell of it."""
+        current = await self._workflows.load(self._place, Read.LINEARIZABLE)
+        place = self._place
+        if ref.round is not None and (current is None or ref.round < current.round):
+            place = round_id(ref.key.workflow_id, ref.round)
+        elif cursor is not None and current is not None and cursor.run_id != current.run_id:
+            old = await self._archived(current, cursor.run_id)
+            place = old.workflow_id if old is not None else place
+        found = current
+        if place != self._place:
+            self._go_to(place)
+            found = await self._workflows.load(place, Read.LINEARIZABLE)
+        if found is None or (found.inert and current is None):
+            raise Rejection(Reason.WORKFLOW_NOT_FOUND, "There is no workflow with this key.")
+        require_ref(found, ref)
+        self._hub.saw(found)
+        return found
+
+    async def _archived(self, current: Workflow, run_id: str) -> Workflow | None:
+        """The round that was watched and is archived by now, unless `follow` leaves it behind, open as it may be."""
+        place = archived_id(current, run_id)
+        found = await self._workflows.load(place, Read.LINEARIZABLE) if place is not None else None
+        return found if found is not None and (found.is_ended or not self._follow) else None
+
+    async def _leave_round(self, current: Workflow) -> tuple[View, list[WatchItem]]:
+        """Another round has the key: what is left to tell of the one that was watched comes before."""
+        old = await self._archived(current, self._run_id) if self._run_id != self._told_end_of[0] else None
+        if old is not None:
+            self._go_to(old.workflow_id)
+            return await self._view(await self._workflows.load(self._place, Read.LINEARIZABLE) or old), []
+        if not self._follow:
+            raise _deleted()
+        return await self._enter(current.key)
+
+    async def _enter(self, key: WorkflowKey) -> tuple[View, list[WatchItem]]:
+        """The round that has the key now, from its snapshot on."""
+        self._go_to(key.workflow_id)
+        current = await self._workflows.load(self._place, Read.LINEARIZABLE)
+        if current is None:
+            raise _deleted()
+        self._hub.saw(current)
+        items: list[WatchItem] = []
+        self._reset(items, self._book.shown_claims())
+        self._book = FrameBook()
+        view = await self._view(current)
+        return view, [*items, *self._snapshot(view, _REPLAY_ALL)]
 
     def _open(self, view: View, cursor: Cursor | None) -> list[WatchItem]:
         workflow = view.workflow
@@ -134,23 +190,21 @@ class Watcher:
         self._replay = replay
         return [SnapshotItem(view, self._token())]
 
-    async def _next(self, workflow_id: bytes, interest: Interest, view: View) -> tuple[View, list[WatchItem]]:
+    async def _next(self, view: View) -> tuple[View, list[WatchItem]]:
         """Wait for news; the newest view, and what must be told before its changes."""
-        if not await happened(interest.news, max(0, self._told_at + KEEP_ALIVE - elapsed())):
+        if not await happened(self._interest.news, max(0, self._told_at + KEEP_ALIVE - elapsed())):
             return view, [KeepAliveItem(self._token())]
-        changed, workflow = interest.take()
+        changed, workflow = self._interest.take()
         if changed and workflow is None:
-            workflow = await self._workflows.load(workflow_id, Read.LINEARIZABLE)
+            workflow = await self._workflows.load(self._place, Read.LINEARIZABLE)
             if workflow is None:
-                raise Rejection(Reason.WORKFLOW_NOT_FOUND, "The workflow was deleted while it was watched.")
+                raise _deleted()
             self._hub.saw(workflow)
         if workflow is None or (workflow.run_id == self._run_id and workflow.revision <= view.workflow.revision):
             return view, []
-        fresh = await self._view(workflow)
         if workflow.run_id != self._run_id:
-            self._book = FrameBook()
-            return fresh, self._snapshot(fresh, _REPLAY_ALL)
-        return fresh, []
+            return await self._leave_round(workflow)
+        return await self._view(workflow), []
 
     async def _news(self, items: list[WatchItem], view: View, interest: Interest) -> bool:
         """Add what is new. False = there is more to read."""
@@ -231,3 +285,7 @@ class Watcher:
 
     async def _view(self, workflow: Workflow) -> View:
         return View(workflow, await self._catalog.of(workflow))
+
+
+def _deleted() -> Rejection:
+    return Rejection(Reason.WORKFLOW_NOT_FOUND, "The workflow was deleted while it was watched.")

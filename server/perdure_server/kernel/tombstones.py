@@ -58,7 +58,7 @@ def delete_round(draft: Draft, number: int, request_id: str) -> bool:
 
 def outlast(draft: Draft, until: int) -> None:
     """A tombstone stays as long as something of its key does."""
-    draft.set(expire_time=min(max(until, draft.now + limits.DAY), limits.TIME))
+    draft.set(expire_time=min(max(until, draft.now + limits.MINUTE), limits.TIME))
 
 
 def _bury(draft: Draft, tombstone: Tombstone) -> None:

@@ -11,7 +11,7 @@ from perdure_server.engine.service import Engine
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.workflow import Paused
-from perdure_server.rpc import children, page_tokens
+from perdure_server.rpc import children, page_tokens, rounds
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.caller import caller_of
 from perdure_server.rpc.decode import filters, verbs
@@ -96,6 +96,11 @@ class WorkflowService:
         """How many match, counted up to a bound."""
         return await lists.count(self._engine.listing, filters.count_query(request), request.group_by)
 
+    async def list_rounds(self, request: wire.ListRoundsRequest, _context: Context) -> wire.ListRoundsResponse:
+        """The rounds of one key that are kept, newest first."""
+        key, size, detail = filters.rounds(request)
+        return await rounds.page(self._engine, key, size, detail, request.page_token)
+
     async def fetch_payload(self, request: wire.FetchPayloadRequest, _context: Context) -> wire.FetchPayloadResponse:
         """A value that did not fit into a message."""
         response = wire.FetchPayloadResponse()
@@ -130,7 +135,7 @@ class WorkflowService:
     async def delete_workflow(self, request: wire.DeleteWorkflowRequest, _context: Context) -> wire.DeleteWorkflowResponse:
         """Remove an ended workflow."""
         ref, conditions = verbs.conditional(request)
-        return people.deleted(await self._engine.people.delete(ref, conditions))
+        return people.deleted(*await self._engine.remove(ref, conditions))
 
     async def list_children(self, request: wire.ListChildrenRequest, _context: Context) -> wire.ListChildrenResponse:
         """The children of map and child steps, by step and index."""
@@ -149,7 +154,7 @@ class WorkflowService:
     async def _start(self, request: wire.StartWorkflowRequest, metadata: Metadata) -> wire.StartWorkflowResponse:
         command = decode.start(request, workflow_trace(metadata, self._sample_ratio))
         try:
-            started = await self._engine.start(command, request.definition_fingerprint)
+            started = await self._engine.start(command, request.definition_fingerprint, request.validate_only)
         except Rejection as error:
             if error.reason is Reason.DEFINITION_NOT_FOUND and not request.definition_fingerprint:
                 raise _no_active_definition(error) from error

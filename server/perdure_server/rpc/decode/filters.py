@@ -11,7 +11,7 @@ from perdure_server.engine.selection import OPEN, Selection
 from perdure_server.kernel import limits
 from perdure_server.kernel.policy_validation import QUEUE_NAME
 from perdure_server.kernel.validation import STEP_NAME, TYPE_NAME
-from perdure_server.kernel.workflow import WorkflowState
+from perdure_server.kernel.workflow import WorkflowKey, WorkflowState
 from perdure_server.ports.store import WorkflowQuery
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.decode import values
@@ -62,6 +62,16 @@ def watched(message: wire.WatchWorkflowsRequest) -> tuple[Selection, Detail]:
     found = selection(message.namespace, message.filter, faults, descending=False)
     faults.check()
     return found if message.HasField("filter") else replace(found, query=replace(found.query, states=OPEN)), detail
+
+
+def rounds(message: wire.ListRoundsRequest) -> tuple[WorkflowKey, int, Detail]:
+    """Whose rounds, how many a page, and how much of each. Raises FieldViolation with all faults."""
+    faults = Faults()
+    found = values.ref(message.workflow, "workflow", faults)
+    detail = view(message.view, faults)
+    size = page_size(message.page_size, faults)
+    faults.check()
+    return found.key, size, detail
 
 
 def view(asked: int, faults: Faults) -> Detail:

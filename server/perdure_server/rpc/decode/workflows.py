@@ -24,20 +24,20 @@ _ON_OPEN: Final = {
     _Start.ON_OPEN_UNSPECIFIED: OnOpen.USE_EXISTING,
     _Start.ON_OPEN_USE_EXISTING: OnOpen.USE_EXISTING,
     _Start.ON_OPEN_REJECT: OnOpen.REJECT,
+    _Start.ON_OPEN_SUPERSEDE: OnOpen.SUPERSEDE,
 }
 _ON_CLOSED: Final = {
     _Start.ON_CLOSED_UNSPECIFIED: OnClosed.USE_EXISTING,
     _Start.ON_CLOSED_USE_EXISTING: OnClosed.USE_EXISTING,
+    _Start.ON_CLOSED_NEW_ROUND: OnClosed.NEW_ROUND,
+    _Start.ON_CLOSED_NEW_ROUND_IF_FAILED: OnClosed.NEW_ROUND_IF_FAILED,
     _Start.ON_CLOSED_REJECT: OnClosed.REJECT,
 }
-# Bounded by what the rules know, not by the wire: their rules are a later issue's.
-_ROUND_POLICIES: Final = (_Start.ON_CLOSED_NEW_ROUND, _Start.ON_CLOSED_NEW_ROUND_IF_FAILED)
 
 
 def start(message: StartWorkflowRequest, trace: Trace) -> Start:
     """A start command, with a run id minted here so that every try of it is recognisable. Raises FieldViolation with all faults."""
     faults = Faults()
-    _refuse_unsupported(message, faults)
     if message.workflow.HasField("round"):
         faults.add("workflow.round", "must be absent: a start does not choose its round")
     content = values.payload(message.input, "input", faults) if message.HasField("input") else None
@@ -73,6 +73,7 @@ def start(message: StartWorkflowRequest, trace: Trace) -> Start:
         workflow_timeout=timeout,
         retention=values.duration(message.retention, "retention", faults) if message.HasField("retention") else None,
         signals=_start_signals(message, faults),
+        expected_fence=message.workflow.expected_fence if message.workflow.HasField("expected_fence") else None,
     )
     faults.check()
     return replace(command, input_digest=payload_digest("input", content))
@@ -161,24 +162,13 @@ def page_size(asked: int, faults: Faults) -> int:
     return asked or limits.PAGE_SIZE
 
 
-def _refuse_unsupported(message: StartWorkflowRequest, faults: Faults) -> None:
-    if message.on_open == _Start.ON_OPEN_SUPERSEDE:
-        faults.unsupported("on_open", "SUPERSEDE")
-    if message.on_closed in _ROUND_POLICIES:
-        faults.unsupported("on_closed", "new rounds of a business key")
-    if message.workflow.HasField("expected_fence"):
-        faults.unsupported("workflow.expected_fence", "the fence of the round before")
-    if message.validate_only:
-        faults.unsupported("validate_only", "checking a start without storing it")
-
-
 def _policies(message: StartWorkflowRequest, faults: Faults) -> tuple[OnOpen, OnClosed]:
     on_open, on_closed = _ON_OPEN.get(message.on_open), _ON_CLOSED.get(message.on_closed)
     if on_open is None and message.on_open not in _Start.OnOpen.values():
         faults.add("on_open", "is not known")
     if on_closed is None and message.on_closed not in _Start.OnClosed.values():
         faults.add("on_closed", "is not known")
-    if (on_open is OnOpen.REJECT or on_closed is OnClosed.REJECT) and not message.request_id:
+    if (on_open not in (OnOpen.USE_EXISTING, None) or on_closed not in (OnClosed.USE_EXISTING, None)) and not message.request_id:
         faults.add("request_id", "is required unless both policies are USE_EXISTING, so that a repeat is recognised")
     return on_open or OnOpen.USE_EXISTING, on_closed or OnClosed.USE_EXISTING
 

@@ -41,9 +41,9 @@ def replayed(done: Done) -> wire.ReplayWorkflowResponse:
     return response
 
 
-def deleted(source: Workflow) -> wire.DeleteWorkflowResponse:
+def deleted(source: Workflow, duplicate: bool) -> wire.DeleteWorkflowResponse:
     """The answer to a delete."""
-    response = wire.DeleteWorkflowResponse()
+    response = wire.DeleteWorkflowResponse(duplicate=duplicate)
     values.ref(response.workflow, source.key, source.round)
     return response
 

@@ -96,6 +96,8 @@ def started(target: service.StartWorkflowResponse, answer: Started) -> None:
     target.state = workflow_state(source.state)
     target.definition_fingerprint = source.fingerprint
     values.time(target.start_time, source.start_time)
+    if answer.superseded is not None:
+        values.ref(target.superseded, answer.superseded.key, answer.superseded.round)
 
 
 def start_failed(target: service.StartWorkflowResult, status: Status) -> None:
