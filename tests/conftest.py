@@ -30,8 +30,9 @@ FOREIGN_NAMES = frozenset(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Removes foreign settings before any of our modules is imported."""
-    del config
+    """Removes foreign settings before any of our modules is imported; all processes of a run take the seed of the first."""
+    global SEED  # noqa: PLW0603 -- pytest offers no other place that every process passes
+    SEED = getattr(config, "workerinput", {}).get("perdure_seed", SEED)
     for name in list(os.environ):
         if name in FOREIGN_NAMES or name.startswith(FOREIGN_PREFIXES):
             del os.environ[name]
@@ -43,6 +44,18 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     store = MONGO_URL or ("SecantusDB wheel" if processes.store_available() else "none")
     redis = REDIS_URL or processes.redis_binary() or "none"
     return [f"seed: {SEED} (repeat with PERDURE_TEST_SEED={SEED})", f"store: {store}; redis: {redis}"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """pytest-xdist starts a process: it gets our seed."""
+    node.workerinput["perdure_seed"] = SEED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Where something failed, its seed stands at the end, whatever the verbosity."""
+    if terminalreporter.stats.get("failed") or terminalreporter.stats.get("error"):
+        terminalreporter.write_line(f"seed: {SEED} (repeat with PERDURE_TEST_SEED={SEED})")
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,10 @@
 import asyncio
 from collections import Counter
 
+import pytest
+
 from perdure import Client, Context, Definition, WorkflowState
+from tests.e2e.conftest import MakeServer
 from tests.e2e.servers import PerdureProcess
 from tests.stories.conftest import Working
 
@@ -47,6 +50,12 @@ async def publish(ctx: Context[None], summarise: str) -> str:
     boundary.set()
     await between()
     return f"published {summarise}"
+
+
+@pytest.fixture
+def server(new_server: MakeServer) -> PerdureProcess:
+    """Its lease outlives a restart on a slow machine, so that no step is begun again for that."""
+    return new_server(session_lease_ms=60_000)
 
 
 async def test_a_page_summary_survives_a_kill_at_every_step_boundary(client: Client, server: PerdureProcess, working: Working) -> None:
