@@ -205,7 +205,10 @@ async def test_namespaces_are_apart(perdure: Command, client: Client) -> None:
 
 async def test_help_names_every_command_and_the_environment(perdure: Command, perdure_process: Command) -> None:
     finished = await perdure("--help")
-    for name in ("start", "signal", "watch", "result", "show", "list", "cancel", "definitions", "dev", "serve", "PERDURE_ADDRESS"):
+    for name in (
+        *("start", "signal", "watch", "result", "show", "list", "why", "cancel", "pause", "resume", "resolve", "replay", "terminate"),
+        *("delete", "definitions", "dev", "serve", "PERDURE_ADDRESS"),
+    ):
         assert name in finished.out
     assert (await perdure_process("--version")).out.startswith("perdure, version ")
 

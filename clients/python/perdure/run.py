@@ -234,6 +234,16 @@ class Run:
                 return
             request.page_token = answer.next_page_token
 
+    async def explain(self, step: StepName = "") -> workflow_service_pb2.ExplainWorkflowResponse:
+        """Why it is where it is: what each step that has not ended waits for, since when, what would move it. Raises NotFound.
+
+        Args:
+            step: Only this one; empty: all.
+        """
+        (name,) = step_names(step)
+        request = workflow_service_pb2.ExplainWorkflowRequest(workflow=self._ref(), step=name)
+        return await self._calls.unary(self._calls.workflows.ExplainWorkflow, request)
+
     async def delete(self, reason: str = "", *, request_id: str = "") -> None:
         """Removes an ended workflow, all its rounds and values.
 

@@ -20,7 +20,14 @@ OWN: Final[Mapping[str, str]] = {
     "result": "perdure.cli.result:result",
     "show": "perdure.cli.show:show",
     "list": "perdure.cli.listing:list_workflows",
+    "why": "perdure.cli.why:why",
     "cancel": "perdure.cli.cancel:cancel",
+    "pause": "perdure.cli.people:pause",
+    "resume": "perdure.cli.people:resume",
+    "resolve": "perdure.cli.people:resolve",
+    "replay": "perdure.cli.people:replay",
+    "terminate": "perdure.cli.people:terminate",
+    "delete": "perdure.cli.people:delete",
     "definitions": "perdure.cli.definitions:definitions",
 }
 FROM_SERVER: Final[Mapping[str, str]] = {
