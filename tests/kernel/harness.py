@@ -132,6 +132,7 @@ class Run:
         changed = draft.finish()
         self.effects = draft.effects
         self.definition = draft.definition
+        self.tally = {step.name: self.tally.get(step.name, Counter()) for step in self.definition.steps}  # a migration changes them
         if changed is not self.workflow:
             sealed = seal(self.definition, self.workflow, changed, self.now)
             check_change(self.definition, self.workflow, sealed)

@@ -5,6 +5,7 @@ from functools import partial
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Exhaustion, Hook, Hooks
+from perdure_server.kernel.migration import Loss, Migration, migrate
 from perdure_server.kernel.outcomes import Cancelled, Completed, Failed
 from perdure_server.kernel.resolving import PassedOver, Resolution, Retried
 from perdure_server.kernel.transitions import (
@@ -67,6 +68,13 @@ def backing_off() -> Run:
     return run
 
 
+def migrated(run: Run) -> Run:
+    """`a` is another step in the definition by which the run goes on, and another comes before it; all losses are accepted."""
+    to = plan("first", activity("a: first", version="2"), "z: a")
+    run.do(lambda draft: migrate(draft, Migration(to, {}, frozenset(Loss))))
+    return run
+
+
 STEP_SCENARIOS: dict[StepRow, Callable[[], object]] = {
     (S.BLOCKED, E.UNBLOCK, S.READY): lambda: Run(plan("a")),
     (S.BLOCKED, E.UNBLOCK, S.WAITING): lambda: Run(plan(waiting("w", GO))),
@@ -110,6 +118,10 @@ STEP_SCENARIOS: dict[StepRow, Callable[[], object]] = {
     (S.CANCELLING, E.WAITING, S.CANCELLED): lambda: running(cancelled=True).wait("a", GO),
     (S.CANCELLING, E.CONFIRMED, S.CANCELLED): lambda: running(cancelled=True).confirm("a"),
     (S.CANCELLING, E.GRACE_OVER, S.CANCELLED): lambda: running(cancelled=True).pass_time(limits.CANCEL_GRACE),
+    (S.READY, E.MIGRATED, S.BLOCKED): lambda: migrated(Run(plan("a", "z: a"))),
+    (S.BACKOFF, E.MIGRATED, S.BLOCKED): lambda: migrated(backing_off()),
+    (S.WAITING, E.MIGRATED, S.BLOCKED): lambda: migrated(Run(plan(waiting("a", GO), "z: a"))),
+    (S.RUNNING, E.MIGRATED, S.BLOCKED): lambda: migrated(running()),
 }
 
 

@@ -81,3 +81,79 @@ async def test_a_pause_of_what_is_not_registered_is_refused(served: Served) -> N
     assert found.reason == "DEFINITION_NOT_FOUND"
     found = await refused(served.admin.ResumeDefinition(admin.ResumeDefinitionRequest(workflow_type="no te")))
     assert "workflow_type" in found.fields
+
+
+async def migrating(served: Served, old: str, new: str, **fields: object) -> admin.MigrateWorkflowsResponse:
+    request = admin.MigrateWorkflowsRequest(
+        workflow_type="note",
+        from_fingerprint=old,
+        to_fingerprint=new,
+        **fields,  # type: ignore[arg-type]  # fields of the message
+    )
+    return await served.admin.MigrateWorkflows(request)
+
+
+async def test_many_workflows_are_migrated_by_a_batch_and_what_would_be_lost_is_listed(served: Served) -> None:
+    old = (await served.register("a", "b:a")).fingerprint
+    for number in range(5):
+        await served.start(f"k{number}")
+    async with connected(served) as worker:
+        await worker.complete(await worker.claim())
+    new = (await served.register("b")).fingerprint
+    checked = await migrating(served, old, new, validate_only=True)
+    assert (checked.matched_count, checked.movable_count + checked.refused_count, checked.HasField("batch")) == (5, 5, False)
+    assert 1 <= checked.refused_count <= 2
+    losses = sorted((issue.step, admin.MigrationLoss.Name(issue.loss).removeprefix("MIGRATION_LOSS_")) for issue in checked.issues)
+    assert losses[0] == ("a", "COMPLETED_OUTPUT")
+    assert {issue.workflow.workflow_type for issue in checked.issues} == {"note"}
+    begun = await migrating(served, old, new, request_id="m1", reason="upgrade")
+    again = await migrating(served, old, new, request_id="m1", reason="upgrade")
+    assert begun.batch.batch_id == again.batch.batch_id
+    assert begun.batch.operation.migrate.to_fingerprint == new
+    batch = begun.batch
+    while batch.state == batch.STATE_RUNNING:
+        batch = (await served.admin.GetBatch(admin.GetBatchRequest(batch_id=batch.batch_id))).batch
+    assert batch.succeeded_count + batch.failed_count == 5
+    assert batch.failed_count >= 1
+    found = [await get(served, f"k{number}") for number in range(5)]
+    assert sum(one.definition_fingerprint == new for one in found) == batch.succeeded_count
+
+
+async def test_faults_of_a_migration_are_named_at_once(served: Served) -> None:
+    made = await served.register("a", "b:a")
+    found = await refused(migrating(served, made.fingerprint, made.fingerprint, accepted_losses=[99]))
+    assert set(found.fields) == {"to_fingerprint", "accepted_losses", "request_id"}
+    assert (await refused(migrating(served, made.fingerprint, "f" * 64, validate_only=True))).reason == "DEFINITION_NOT_FOUND"
+    other = await served.register("a", "c:a")
+    mapping = [{"from_step": "x", "to_step": "c"}, {"from_step": "b", "to_step": "a"}]
+    found = await refused(migrating(served, made.fingerprint, other.fingerprint, validate_only=True, step_mapping=mapping))
+    assert set(found.fields) == {"step_mapping[0].from_step", "step_mapping[1].to_step"}
+
+
+async def test_queues_are_listed_with_who_serves_them(served: Served) -> None:
+    made = await served.register("a", "b:a")
+    for number in range(3):
+        await served.start(f"k{number}")
+    (waiting,) = (await served.admin.ListQueues(admin.ListQueuesRequest())).queues
+    assert (waiting.queue, waiting.workflow_type, waiting.step, waiting.definition_fingerprint) == (
+        "default",
+        "note",
+        "a",
+        made.fingerprint,
+    )
+    assert (waiting.phase, waiting.ready_count, waiting.worker_count) == (workflow_pb2.PHASE_QUEUED, 3, 0)
+    assert waiting.oldest_wait.ToMilliseconds() >= 0
+    served.running.engine.queues._served.clear()
+    async with connected(served) as worker:
+        await worker.claim()
+        served.running.engine.queues._served.clear()
+        page = await served.admin.ListQueues(admin.ListQueuesRequest(page_size=1))
+        a = page.queues[0]
+        assert (a.step, a.worker_count, a.running_count + a.ready_count) == ("a", 1, 3)
+        assert a.running_count >= 1
+        rest = await served.admin.ListQueues(admin.ListQueuesRequest(page_size=1, page_token=page.next_page_token))
+        assert [(one.step, one.phase, one.ready_count) for one in rest.queues] == [("b", workflow_pb2.PHASE_UNSPECIFIED, 0)]
+        assert not rest.next_page_token
+        none = await served.admin.ListQueues(admin.ListQueuesRequest(phases=[workflow_pb2.PHASE_NO_WORKER]))
+        assert not none.queues
+    assert not (await served.admin.ListQueues(admin.ListQueuesRequest(queue="gpu"))).queues

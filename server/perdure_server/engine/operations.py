@@ -8,8 +8,10 @@ from perdure_server.engine.batch_verbs import Calls, verbs
 from perdure_server.engine.batches import Batches
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.listing import Listing
+from perdure_server.engine.migrations import Migrations
 from perdure_server.engine.orphans import Orphans
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.queue_list import QueueList
 from perdure_server.engine.queues import QueueBook
 from perdure_server.engine.redaction import Redaction
 from perdure_server.engine.transfer import Transfer
@@ -21,10 +23,12 @@ class Operations:
     def __init__(self, parts: Parts, catalog: Catalog, queues: QueueBook, calls: Calls) -> None:
         self.audit = Audit(parts)
         self.listing = Listing(parts, catalog, queues)
+        self.queues = QueueList(parts, catalog, queues)
         self.batches = Batches(parts, self.listing)
         self.batch_runner = BatchRunner(parts, self.listing, self.audit)
+        self.migrations = Migrations(parts, catalog, calls.mailboxes, self.listing)
         self.redaction = Redaction(parts, calls.mailboxes, calls.queries, calls.rounds)
-        self.batch_runner.verbs |= {**verbs(calls), "redact": self.redaction.verb()}
+        self.batch_runner.verbs |= {**verbs(calls), "redact": self.redaction.verb(), "migrate": self.migrations.verb}
         self.transfer = Transfer(parts, catalog, calls.queries, rounds=calls.rounds, hub=calls.hub)
         self.orphans = Orphans(parts)
         self.batches.on_new = self.batch_runner.wake

@@ -123,7 +123,7 @@ class QueueBook:
         place = place_of(queue)
         if place is None:
             return None
-        definition = await self._definition(place)
+        definition = await self.definition_of(place)
         if definition is not None and definition.paused is not None:
             paused = definition.paused
             return QueueFact(Unserved.PAUSED, paused.since, paused)
@@ -137,7 +137,8 @@ class QueueBook:
             return None
         return QueueFact(Unserved.INCOMPATIBLE if serving.incompatible else Unserved.NO_WORKER, since)
 
-    async def _definition(self, place: Place) -> Definition | None:
+    async def definition_of(self, place: Place) -> Definition | None:
+        """The definition of a queue, None = it is not registered. Raises StoreUnavailable."""
         try:
             versions = await self._catalog.versions(place.namespace, place.workflow_type)
         except Rejection:

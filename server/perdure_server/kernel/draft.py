@@ -1,5 +1,6 @@
 """The changes of one command to one instance: nothing is visible until `finish`, and nothing else makes a changed instance."""
 
+from collections.abc import Mapping
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -188,6 +189,14 @@ class Draft:
         step = self.step(name)
         self.effects.append(AttemptEnded(name, self.claim(name), step.claim_no, step.attempt, outcome, failure))
         return (*step.settled[-(limits.SETTLED_TOKENS - 1) :], settled)
+
+    def transplant(self, definition: Definition, names: Mapping[str, str]) -> None:
+        """Go on by another definition: the steps in `names` under their new names, no others."""
+        self._steps = {names[name]: step for name, step in self._steps.items() if name in names}
+        self.definition = definition.with_options(self.get("step_options", self.workflow.step_options))
+        self.remaining = sum(self.step(name).state not in STEP_ENDS for name in definition.ordinary)
+        self._touched = True
+        self.set(fingerprint=definition.fingerprint, step_count=len(definition.steps), policy_revision=definition.policy_revision)
 
     def finish(self) -> Workflow:
         """The changed instance (the same object if nothing changed). `revision` and the derived fields are set when it is sealed."""

@@ -163,6 +163,16 @@ def spread(draft: Draft, name: str) -> None:
     settle_down(draft)
 
 
+def go_on(draft: Draft, standing: list[str]) -> None:
+    """The plan has changed under the workflow: open what may be open now, after the steps that have ended."""
+    for name in draft.definition.roots:
+        if draft.step(name).state is StepState.BLOCKED:
+            open_step(draft, name, StepEvent.UNBLOCK)
+    draft.completed += standing
+    _spread_all(draft)
+    settle_down(draft)
+
+
 def _spread_all(draft: Draft) -> None:
     while draft.completed:
         if draft.state is WorkflowState.RUNNING:

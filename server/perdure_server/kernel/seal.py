@@ -64,6 +64,8 @@ def seal(definition: Definition, old: Workflow | None, new: Workflow, now: int) 
         inline += _size(new.input) - _size(old.input)
     if old.inbox is not new.inbox:
         inline += _inbox_size(new) - _inbox_size(old)
+    if old.fingerprint != new.fingerprint and old.run_id == new.run_id:  # migrated: steps have other names, or are gone
+        inline = _size(new.input) + _inbox_size(new) + _look(_NOTHING, new).growth
     stored = old.wake_time
     early = stored is not None and now < stored and (exact is None or stored <= exact) and not new.is_ended
     return replace(

@@ -39,6 +39,7 @@ class StepEvent(StrEnum):
     HOOK = "its turn of the workflow has come"
     COMPENSATED = "its effects were undone"
     REOPEN = "a replay does it again"
+    MIGRATED = "the workflow goes on by another definition"
     TERMINATE = "the workflow is terminated, or superseded by another round"
 
 
@@ -114,6 +115,9 @@ for _state in sorted(STEP_ENDS):
 for _state in StepState:
     if _state not in STEP_ENDS:
         STEP_TRANSITIONS[_state, _E.TERMINATE] = frozenset({_S.CANCELLED})
+
+for _state in (_S.READY, _S.BACKOFF, _S.WAITING, _S.RUNNING):
+    STEP_TRANSITIONS[_state, _E.MIGRATED] = frozenset({_S.BLOCKED})
 
 _W, _V = WorkflowState, WorkflowEvent
 WORKFLOW_TRANSITIONS: dict[tuple[WorkflowState, WorkflowEvent], frozenset[WorkflowState]] = {

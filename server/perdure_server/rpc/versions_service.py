@@ -2,14 +2,18 @@
 
 from perdure.v1 import admin_service_pb2 as wire
 from perdure_server.engine.catalog import DefinitionName
+from perdure_server.engine.queue_list import QueueQuery
 from perdure_server.engine.service import Engine
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.validation import TYPE_NAME
 from perdure_server.kernel.values import Paused
 from perdure_server.rpc import limits as rpc_limits
+from perdure_server.rpc import page_tokens
 from perdure_server.rpc.caller import caller_of
+from perdure_server.rpc.decode import migrations as decode_migrations
 from perdure_server.rpc.decode import policies, values, verbs
-from perdure_server.rpc.encode import definitions, people
+from perdure_server.rpc.decode.workflows import page_size
+from perdure_server.rpc.encode import definitions, migrations, people, queues
 from perdure_server.rpc.faults import Faults
 from perdure_server.rpc.transport import Context
 
@@ -35,6 +39,37 @@ class VersionsService:
         for found, active in await self._engine.pause_definitions(_named(request), None):
             definitions.registered(response.definitions.add(), found, active)
         return response
+
+    async def list_queues(self, request: wire.ListQueuesRequest, _context: Context) -> wire.ListQueuesResponse:
+        """Queues with what is ready and running, and who serves them."""
+        faults = Faults()
+        namespace = values.namespace(request.namespace, "namespace", faults)
+        if request.workflow_type:
+            values.name(request.workflow_type, "workflow_type", TYPE_NAME, faults)
+        size = page_size(request.page_size, faults)
+        faults.check()
+        phases = frozenset(request.phases)
+        scope = ("queues", namespace, request.queue, request.workflow_type, *(str(int(phase)) for phase in sorted(phases)))
+        after = page_tokens.decode_key(scope, request.page_token)
+        query = QueueQuery(
+            namespace, request.queue, request.workflow_type, lambda fact, ready: not phases or queues.phase(fact, ready) in phases
+        )
+        rows, last = await self._engine.operations.queues.page(query, size, after[0] if after else "")
+        response = wire.ListQueuesResponse()
+        for row in rows:
+            queues.queue(response.queues.add(), row, self._engine.clock.now())
+        if last:
+            response.next_page_token = page_tokens.encode_key(scope, [last])
+        return response
+
+    async def migrate_workflows(self, request: wire.MigrateWorkflowsRequest, context: Context) -> wire.MigrateWorkflowsResponse:
+        """Move open workflows of one definition to another, in the background."""
+        work, arguments = decode_migrations.migration(request, caller_of(context))
+        operations = self._engine.operations
+        await operations.migrations.check(work.namespace, arguments)
+        examined = await operations.migrations.examine(work.plan.selection, arguments)
+        batch = None if request.validate_only else await operations.batches.start(work, only_if_any=True)
+        return migrations.response(examined, batch)
 
     async def update_step_options(self, request: wire.UpdateStepOptionsRequest, _context: Context) -> wire.UpdateStepOptionsResponse:
         """Change options of one step of one workflow."""

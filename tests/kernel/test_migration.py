@@ -1,0 +1,180 @@
+"""A workflow goes on by another definition: what is carried over, what is lost, what is opened."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from perdure_server.kernel.definition import Branch, Definition, Hook, Hooks
+from perdure_server.kernel.effects import StepRequeued
+from perdure_server.kernel.migration import Loss, Migration, check_mapping, losses, migrate
+from perdure_server.kernel.outcomes import Completed
+from perdure_server.kernel.rejection import FieldViolation, Reason
+from perdure_server.kernel.workflow import StepState, WorkflowState
+from tests.kernel.harness import Run, activity, on_signal, plan, refused, waiting
+
+GO = on_signal("go")
+ALL = frozenset(Loss)
+
+
+def go_over(run: Run, to: Definition, mapping: Mapping[str, str] | None = None, accepted: frozenset[Loss] = frozenset()) -> bool:
+    return run.do(lambda draft: migrate(draft, Migration(to, mapping or {}, accepted)))
+
+
+def lost(run: Run, to: Definition, mapping: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+    return [(found.step, found.loss.name) for found in losses(run.definition, run.workflow, Migration(to, mapping or {}))]
+
+
+def refusal(run: Run, to: Definition, **options: Any) -> str:
+    return refused(Reason.MIGRATION_LOSES_STATE, lambda: go_over(run, to, **options))["losses"]
+
+
+def test_a_step_that_comes_in_is_done_before_what_has_not_begun() -> None:
+    run = Run(plan("a", "b: a"))
+    run.grant("a")
+    run.complete("a", 1)
+    (before,) = run.workflow.ready
+    to = plan("a", "check: a", activity("b: a, check", needs=("a",)))
+    assert go_over(run, to)
+    assert run.states() == {"a": "COMPLETED", "check": "READY", "b": "BLOCKED"}
+    assert (run.workflow.fingerprint, run.workflow.step_count, run.workflow.remaining) == (to.fingerprint, 3, 2)
+    assert run.step("a").output is not None
+    assert before not in run.workflow.ready
+    assert not go_over(run, to), "a repeat"
+    for name in ("check", "b"):
+        run.grant(name)
+        run.complete(name)
+    assert run.is_() is WorkflowState.COMPLETED
+
+
+def test_rollback_loses_what_only_the_new_definition_has() -> None:
+    old, new = plan("a", "b: a"), plan("a", "check: a", activity("b: a, check", needs=("a",)))
+    run = Run(new)
+    run.grant("a")
+    run.complete("a")
+    assert lost(run, old) == []
+    run.grant("check")
+    assert refusal(run, old) == "RUNNING_CLAIM"
+    run.complete("check")
+    assert refusal(run, old) == "COMPLETED_OUTPUT"
+    assert run.workflow.fingerprint == new.fingerprint
+    assert go_over(run, old, accepted=frozenset({Loss.COMPLETED_OUTPUT}))
+    assert run.states() == {"a": "COMPLETED", "b": "READY"}
+
+
+def test_a_running_claim_goes_on_where_its_contract_is_the_same() -> None:
+    run = Run(plan("a", "b: a"))
+    token = run.grant("a")
+    run.checkpoint("a", 1, "half")
+    assert go_over(run, plan("a", "b: a", "c: a"))
+    assert (run.state("a"), run.claim("a").nonce) == (StepState.RUNNING, token)
+    run.complete("a", 1, nonce=token)
+    assert run.states() == {"a": "COMPLETED", "b": "READY", "c": "READY"}
+
+
+def test_a_running_claim_of_another_contract_is_fenced_and_its_checkpoint_kept() -> None:
+    run = Run(plan("a", "b: a"))
+    token = run.grant("a")
+    run.checkpoint("a", 1, "half")
+    to = plan(activity("a", version="2"), "b: a")
+    assert refusal(run, to) == "RUNNING_CLAIM"
+    assert go_over(run, to, accepted=frozenset({Loss.RUNNING_CLAIM}))
+    assert (run.state("a"), run.step("a").checkpoint is not None) == (StepState.READY, True)
+    assert refused(Reason.CLAIM_LOST, lambda: run.complete("a", nonce=token))["cause"] == "SUPERSEDED"
+
+
+def test_steps_are_renamed_with_all_that_they_have() -> None:
+    run = Run(plan("a", "b: a"), step_queues={"b": "gpu"})
+    run.grant("a")
+    run.complete("a", "text")
+    to = plan("read", "sum: read")
+    assert lost(run, to) == [("a", "COMPLETED_OUTPUT")]
+    assert go_over(run, to, {"a": "read", "b": "sum"})
+    assert run.states() == {"read": "COMPLETED", "sum": "READY"}
+    (ready,) = run.workflow.ready
+    assert ready.split("/")[1] == "gpu"
+    assert isinstance(run.effects[-1], StepRequeued)
+
+
+def test_an_open_wait_stays_open_or_is_a_loss() -> None:
+    run = Run(plan("a", waiting("w", GO)))
+    assert lost(run, plan("a", waiting("w", GO), "c: w")) == []
+    assert refusal(run, plan("a", waiting("w", on_signal("other")))) == "OPEN_WAIT"
+    assert refusal(run, plan("a")) == "OPEN_WAIT"
+    assert go_over(run, plan("a", waiting("w", on_signal("other"))), accepted=frozenset({Loss.OPEN_WAIT}))
+    assert (run.state("w"), run.step("w").wait[0].signal) == (StepState.WAITING, "other")
+    run.signal("other")
+    assert run.state("w") is StepState.COMPLETED
+
+
+def test_a_checkpoint_of_a_step_that_is_no_more_is_a_loss() -> None:
+    run = Run(plan("a", "b"))
+    run.grant("b")
+    run.checkpoint("b", 1, "job-7")
+    run.wait("b", GO)
+    assert refusal(run, plan("a")) == "CHECKPOINT, OPEN_WAIT"
+    assert go_over(run, plan("a"), accepted=ALL)
+    assert run.states() == {"a": "READY"}
+    assert run.workflow.remaining == 1
+
+
+def test_a_step_becomes_another_kind() -> None:
+    run = Run(plan("a", "b: a"))
+    assert go_over(run, plan(waiting("a", GO), "b: a"))
+    assert run.state("a") is StepState.WAITING
+
+
+def test_dropping_the_last_open_step_ends_the_workflow() -> None:
+    run = Run(plan("a", "b: a"))
+    run.grant("a")
+    run.complete("a", 1)
+    assert go_over(run, plan("a"))
+    assert run.is_() is WorkflowState.COMPLETED
+
+
+def test_branches_that_were_not_taken_stay_skipped() -> None:
+    branches = (Branch("left", ("l",)), Branch("right", ("r",)))
+    run = Run(plan(activity("a", branches=branches), "l: a", "r: a"))
+    run.grant("a")
+    run.report("a", Completed(choose=("left",)))
+    assert go_over(run, plan(activity("a", branches=branches), "l: a", "r: a", "z: l, r"))
+    assert run.states() == {"a": "COMPLETED", "l": "READY", "r": "SKIPPED", "z": "BLOCKED"}
+
+
+def test_a_hook_that_waits_for_its_turn_begins_when_all_is_done_again() -> None:
+    hooks = Hooks(on_success=Hook("bye"))
+    run = Run(plan("a", "bye", hooks=hooks))
+    run.grant("a")
+    run.complete("a")
+    assert run.state("bye") is StepState.READY
+    assert go_over(run, plan("a", "b: a", "bye", hooks=hooks))
+    assert run.states() == {"a": "COMPLETED", "b": "READY", "bye": "BLOCKED"}
+    run.grant("b")
+    run.complete("b")
+    assert run.state("bye") is StepState.READY
+
+
+def test_only_a_running_workflow_is_moved_and_a_paused_one_stays_paused() -> None:
+    run = Run(plan("a"))
+    run.grant("a")
+    run.cancel()
+    refused(Reason.WORKFLOW_STATE_INVALID, lambda: go_over(run, plan("a", "b: a")))
+    paused = Run(plan("a"))
+    paused.pause()
+    assert go_over(paused, plan("a", "b: a"))
+    assert paused.workflow.paused is not None
+    assert paused.workflow.ready == ()
+
+
+def test_faults_of_a_mapping_are_named_at_once() -> None:
+    old, new = plan("a", "b: a"), plan("a", "c: a")
+    check_mapping(old, new, [("b", "c")])
+    check_mapping(old, new, [("b", "")])
+    with pytest.raises(FieldViolation) as caught:
+        check_mapping(old, new, [("x", "c"), ("b", "a"), ("b", "nothing")])
+    assert [field for field, _ in caught.value.violations] == [
+        "step_mapping[0].from_step",
+        "step_mapping[1].to_step",
+        "step_mapping[2].from_step",
+        "step_mapping[2].to_step",
+    ]
