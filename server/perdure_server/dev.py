@@ -57,12 +57,14 @@ async def run_dev(options: DevOptions, tell: Callable[[str], None], stop: asynci
 def _greeting(services: EmbeddedServices, options: DevOptions, address: str) -> list[str]:
     store, redis = services.store, services.redis
     queues = f"{redis.kind} {redis.version}, pid {redis.pid}" if redis is not None else "in-process (no Redis found)"
+    test = ["  test          TestService is served: time can be moved, and nothing is kept"] if options.test else []
     return [
         f"Perdure serves on {address}",
         f"  store         {store.kind} {store.version}, pid {store.pid}: {store.durability_text}",
         f"  coordination  {queues}",
         f"  data          {options.data_directory}",
         f"  sessions      a worker is missed after {options.config.session_lease_ms / 1000:g} s",
+        *test,
         "Try: perdure definitions apply FILE --activate; perdure start TYPE KEY --input JSON; perdure watch TYPE KEY. Ctrl-C stops.",
     ]
 

@@ -75,8 +75,9 @@ async def test_a_cancel_reaches_an_activity_in_the_middle(eventually: Eventually
 
 async def test_def_activities_and_failing_saves() -> None:
     assert await ActivityEnvironment().run(check, 2) == 2
-    assert await ActivityEnvironment(wakes=[wake("go", 5)]).run(check.function, 2) == 7
-    env = ActivityEnvironment()
+    env = ActivityEnvironment(wakes=[wake("go", 5)])
+    assert [await env.run(check.function, 2), await env.run(check, 3)] == [7, 8]
+    assert env.results == [7, 8]
     env.fail_next_save(ClaimLost("EXPIRED"))
     with pytest.raises(ClaimLost):
         await env.run(work, 1)

@@ -5,6 +5,8 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.processes import environment
 
 PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
@@ -12,6 +14,7 @@ FILES = dict(re.findall(r"```python\n# file: (\w+\.py)\n(.*?)```", PAGE.read_tex
 PLUGINS = ("-p", "no:cacheprovider", "-p", "no:valkey", "-p", "no:xdist")
 
 
+@pytest.mark.slow
 async def test_the_page_is_a_suite_that_passes(tmp_path: Path) -> None:
     assert sorted(FILES) == ["conftest.py", "orders.py", "test_activity.py", "test_order.py"]
     for name, text in FILES.items():

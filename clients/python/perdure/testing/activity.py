@@ -47,6 +47,8 @@ class ActivityEnvironment:
             checkpoint=checkpoint, wakes=wakes, business_key=business_key, attempt=attempt, fence=fence, labels=labels
         )
         """What the activity gets."""
+        self.results: list[Any] = []
+        """What the activity returned, run by run: outputs, and a Wait where it waits."""
         self._running: set[asyncio.Task[Any]] = set()
 
     @property
@@ -87,10 +89,14 @@ class ActivityEnvironment:
         """Runs an activity (a step, or its function), a `def` in a thread; gives what it returns, a Wait too, and raises what it raises."""
         function = getattr(activity, "function", activity)
         if not inspect.iscoroutinefunction(function):
-            return await asyncio.to_thread(function, self.context, *args, **kwargs)
+            return self._returned(await asyncio.to_thread(function, self.context, *args, **kwargs))
         task = asyncio.get_running_loop().create_task(function(self.context, *args, **kwargs))
         self._running.add(task)
         try:
-            return await task
+            return self._returned(await task)
         finally:
             self._running.discard(task)
+
+    def _returned(self, result: Any) -> Any:
+        self.results.append(result)
+        return result
