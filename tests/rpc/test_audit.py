@@ -10,12 +10,14 @@ from perdure.v1 import resource_pb2
 from perdure.v1 import workflow_service_pb2 as wire
 from perdure_server.rpc.admin_service import AdminService
 from perdure_server.rpc.audited import AUDITED
+from perdure_server.rpc.registry import unimplemented_methods
 from perdure_server.rpc.workflow_service import WorkflowService
 from tests.conftest import Eventually
 from tests.rpc.conftest import Served, definition, ref, refused
 
 AS_KIM = (("perdure-actor", "kim"),)
 READING = ("Get", "List", "Count", "Watch", "Wait", "Explain", "Fetch", "Test")
+DAILY = {"schedule_id": "s", "triggers": [{"interval": {"every": {"seconds": 60}}}], "start": {"workflow_type": "note"}}
 OF_SERVICES = {"StartWorkflow", "StartWorkflows", "Signal"}  # kept in the workflow itself
 
 
@@ -99,3 +101,29 @@ async def test_pages_and_filters(served: Served) -> None:
     assert len(seen) == len(set(seen)) == 5
     request.actor = "sam"
     assert (await refused(served.admin.ListAuditRecords(request))).reason == "PAGE_TOKEN_INVALID"
+
+
+@pytest.mark.parametrize(
+    ("method", "fields", "target"),
+    [
+        ("PutNamespace", {"namespace": {"namespace": "default"}}, "default"),
+        ("PutSchedule", {"schedule": DAILY}, "s"),
+        ("PauseDefinition", {"workflow_type": "note"}, "note"),
+        ("ResumeDefinition", {"workflow_type": "note"}, "note"),
+        ("UpdatePolicy", {"workflow_type": "note", "workflow_policy": {"retention": {"seconds": 60}}}, "note"),
+        ("PutResource", {"resource": {"resource": "gpu", "capacity": 3}}, "gpu"),
+        ("StartBatch", {"filter": {}, "operation": {"cancel": {}}, "request_id": "r"}, ""),
+        ("RedactPayloads", {"filter": {}, "request_id": "r"}, ""),
+        ("PurgeWorkflows", {"filter": {}, "request_id": "r"}, ""),
+    ],
+)
+async def test_deeds_on_other_things_are_recorded(served: Served, method: str, fields: dict[str, Any], target: str) -> None:
+    if f"AdminService/{method}" in unimplemented_methods(AdminService):
+        pytest.skip(f"{method} is not served yet")
+    await served.register("a")
+    await getattr(served.admin, method)(getattr(admin, f"{method}Request")(**fields), metadata=AS_KIM)
+    found = (await records(served))[0]
+    assert (found.method, found.actor, found.HasField("workflow")) == (method, "kim", False)
+    assert found.target.startswith(target)
+    if method == "StartBatch":
+        assert (len(found.target), found.facts["operation"]) == (24, "cancel")

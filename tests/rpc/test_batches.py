@@ -9,8 +9,9 @@ from perdure.v1 import workflow_pb2
 from perdure.v1 import workflow_service_pb2 as wire
 from perdure.v1.filter_pb2 import WorkflowFilter
 from perdure.v1.resource_pb2 import Batch
+from perdure_server.kernel.workflow import WorkflowKey
 from tests.conftest import Eventually
-from tests.rpc.conftest import Served, ref, refused
+from tests.rpc.conftest import Served, from_status, ref, refused
 
 AS_KIM = (("perdure-actor", "kim"),)
 
@@ -84,6 +85,23 @@ async def test_faults(served: Served) -> None:
     await served.admin.StartBatch(request())
     reused = await refused(served.admin.StartBatch(request(max_per_second=7)))
     assert (reused.code, reused.reason) == (grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_REUSED")
+
+
+async def test_options_of_a_step_in_each(served: Served, eventually: Eventually) -> None:
+    await three(served)
+    update = {"step": "a", "policy": {"priority": 9}}
+    started = (await served.admin.StartBatch(request(operation={"update_step_options": {"update": update}}))).batch
+    done = await ended(served, started, eventually)
+    assert (done.succeeded_count, done.failed_count, done.operation.update_step_options.update.step) == (3, 0, "a")
+    stored = served.running.engine.store.workflows
+    for key in "xyz":
+        workflow = await stored.load(WorkflowKey("default", "note", key).workflow_id)
+        assert workflow is not None
+        assert workflow.step_options["a"].values.priority == 9
+    update = {"step": "z", "policy": {"priority": 9}}
+    started = (await served.admin.StartBatch(request(operation={"update_step_options": {"update": update}}, request_id="r2"))).batch
+    refusal = (await ended(served, started, eventually)).errors[0]
+    assert from_status(refusal.status).reason == "STEP_NOT_FOUND"
 
 
 async def test_what_is_told_of_a_batch_has_no_payload(served: Served) -> None:

@@ -18,6 +18,7 @@ from perdure_server.ports.telemetry import Telemetry
 from perdure_server.rpc import limits
 from perdure_server.rpc.admin_service import AdminService
 from perdure_server.rpc.audited import audited
+from perdure_server.rpc.batch_step_options import step_options_verb
 from perdure_server.rpc.encode.phases import phase_number
 from perdure_server.rpc.guard import Guard
 from perdure_server.rpc.health import HealthService
@@ -83,8 +84,9 @@ class RpcServer:
         services: tuple[Servicer, ...] = (
             WorkflowService(engine, self.leaving, options.sample_ratio),
             WorkerService(engine, self.leaving, facts.version),
-            AdminService(engine, facts),
+            (admin := AdminService(engine, facts)),
         )
+        engine.operations.batch_runner.verbs["update_step_options"] = step_options_verb(admin.update_step_options)
         if rehearsal is not None:
             services = (*services, TestingService(rehearsal))
         names = [service.descriptor.full_name for service in services]

@@ -153,6 +153,13 @@ def _resolve(message: resource_pb2.BatchResolveStep, faults: Faults) -> bytes:
     return packed(ResolveArguments(message.step, verbs.resolution(message.resolution, faults)))
 
 
+def _step_options(message: resource_pb2.BatchUpdateStepOptions, faults: Faults) -> bytes:
+    values.name(message.update.step, "operation.update_step_options.update.step", STEP_NAME, faults)
+    if not message.update.update_mask.paths and not message.update.policy.ListFields():
+        faults.add("operation.update_step_options.update.policy", "is empty: nothing would change")
+    return message.update.SerializeToString(deterministic=True)
+
+
 def _nothing(_message: object, _faults: Faults) -> bytes:
     return b""
 
@@ -166,4 +173,5 @@ _ARGUMENTS: Final[dict[str, Callable[[Any, Faults], bytes]]] = {
     "replay": _replay,
     "delete": _nothing,
     "resolve_step": _resolve,
+    "update_step_options": _step_options,
 }
