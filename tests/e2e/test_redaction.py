@@ -79,7 +79,7 @@ async def test_a_marker_is_nowhere_after_a_redaction(
     store = MongoStore(store_process.url, database_name)
     parts = Parts(store=store, coordination=lambda _clock: RedisCoordination(redis_process.url, database_name))
     client: MongoClient[Any] = MongoClient(store_process.url, directConnection=True)
-    redis: Redis[bytes] = Redis.from_url(redis_process.url)
+    redis: Redis = Redis.from_url(redis_process.url)
     try:
         async with serving(Config(port=0, drain_grace_ms=1_000), parts) as served:
             await fill(served)
