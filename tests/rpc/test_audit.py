@@ -1,5 +1,7 @@
 """Every verb of a person or an administrator leaves a record of who, what, to whom, why."""
 
+import asyncio
+import time
 from typing import Any
 
 import grpc
@@ -8,12 +10,15 @@ import pytest
 from perdure.v1 import admin_service_pb2 as admin
 from perdure.v1 import resource_pb2
 from perdure.v1 import workflow_service_pb2 as wire
+from perdure_server.main import Parts
 from perdure_server.rpc.admin_service import AdminService
 from perdure_server.rpc.audited import AUDITED
 from perdure_server.rpc.registry import unimplemented_methods
 from perdure_server.rpc.workflow_service import WorkflowService
+from perdure_server.store.memory import MemoryStore
 from tests.conftest import Eventually
-from tests.rpc.conftest import Served, definition, ref, refused
+from tests.rpc.conftest import Served, definition, ref, refused, serving
+from tests.rpc.test_writes import Gate
 
 AS_KIM = (("perdure-actor", "kim"),)
 READING = ("Get", "List", "Count", "Watch", "Wait", "Explain", "Fetch", "Test")
@@ -127,3 +132,23 @@ async def test_deeds_on_other_things_are_recorded(served: Served, method: str, f
     assert found.target.startswith(target)
     if method == "StartBatch":
         assert (len(found.target), found.facts["operation"]) == (24, "cancel")
+
+
+async def test_a_caller_who_leaves_leaves_no_deed_without_a_record(eventually: Eventually) -> None:
+    gate = Gate()
+    async with serving(parts=Parts(store=MemoryStore(lambda: time.time_ns() // 1_000_000, gate))) as served:
+        await served.register("a")
+        await served.start()
+        gate.open.clear()
+        call = served.workflows.TerminateWorkflow(wire.TerminateWorkflowRequest(workflow=ref(), reason="over"), metadata=AS_KIM)
+        waiting = asyncio.gather(call, return_exceptions=True)
+        await asyncio.wait_for(gate.held.wait(), 5)
+        call.cancel()
+        await waiting
+        await eventually(lambda: served.running.server.guard.in_flight == 0)
+        gate.open.set()
+
+        async def recorded() -> bool:
+            return [record.method for record in await records(served, actor="kim")] == ["TerminateWorkflow"]
+
+        await eventually(recorded)

@@ -6,7 +6,8 @@ Calls over gRPC need no line of their own: rpc/audited.py records every RPC in i
 import asyncio
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -17,6 +18,8 @@ from perdure_server.ports.audit import AuditKey, AuditQuery, AuditRecord
 from perdure_server.ports.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _PAUSE_FIRST = 100
 _PAUSE_CAP = 5 * limits.SECOND
@@ -66,6 +69,14 @@ class Audit:
                     await stored.wait()
             except TimeoutError:
                 logger.warning("the audit record of a %s is not stored yet", deed.method)
+
+    async def carry_through(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a deed with its record: a caller who leaves meanwhile does not leave a deed without one."""
+        if self._supervisor.closed:
+            return await work
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._supervisor.run(_into(future, work), "deed")
+        return await asyncio.shield(future)
 
     def refused(self, deed: Deed) -> None:
         """Note a refusal, beside the answer; dropped when too many wait."""
@@ -127,6 +138,17 @@ class Audit:
             await self._trail.add(record)
         finally:
             self._refusals -= 1
+
+
+async def _into(future: "asyncio.Future[T]", work: Coroutine[Any, Any, T]) -> None:
+    try:
+        future.set_result(await work)
+    except asyncio.CancelledError:
+        future.cancel()
+        raise
+    except Exception as error:  # noqa: BLE001 -- whatever it is, it is the caller's
+        future.set_exception(error)
+        future.exception()  # read here, too: the caller may have left
 
 
 def _id_of(deed: Deed) -> str:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from perdure_server.engine.audit import Audit, Deed
 from perdure_server.kernel.rejection import Rejection
 from perdure_server.kernel.workflow import WorkflowKey
-from perdure_server.rpc.caller import caller_of
+from perdure_server.rpc.caller import Caller, caller_of
 from perdure_server.rpc.decode.values import DEFAULT_NAMESPACE
 from perdure_server.rpc.errors import CallRefused
 from perdure_server.rpc.transport import Behaviour, Context
@@ -74,6 +74,9 @@ AUDITED: Final[Mapping[str, Audited]] = {
 _NOT_NOTED: Final = frozenset({"STORE_UNAVAILABLE", "DRAINING", "NOT_READY", "NOT_IMPLEMENTED", "NOT_SUPPORTED_YET", "INTERNAL"})
 
 
+_STREAMS: Final = frozenset({"ExportWorkflow", "ImportWorkflow"})  # which end with their call
+
+
 def audited(audit: Audit, method: str, behaviour: Behaviour) -> Behaviour:
     """The behaviour of an RPC, with a record of it if it is in the table."""
     paths = AUDITED.get(method)
@@ -81,18 +84,25 @@ def audited(audit: Audit, method: str, behaviour: Behaviour) -> Behaviour:
         return behaviour
 
     async def recorded(request: Any, context: Context) -> Any:
+        caller = caller_of(context)
         try:
             answer = await _awaited(behaviour, request, context)
         except (Rejection, CallRefused) as error:
             reason = error.reason if isinstance(error, CallRefused) else error.reason.name
             if reason not in _NOT_NOTED:
-                audit.refused(_deed(method, paths, (request, None), context, (reason, error.message)))
+                audit.refused(_deed(method, paths, (request, None), caller, (reason, error.message)))
             raise
         if not _only_checked(method, request, answer):
-            await audit.record(_deed(method, paths, (request, answer), context, ("", "")))
+            await audit.record(_deed(method, paths, (request, answer), caller, ("", "")))
         return answer
 
-    return recorded
+    if method in _STREAMS:
+        return recorded
+
+    async def carried(request: Any, context: Context) -> Any:
+        return await audit.carry_through(recorded(request, context))
+
+    return carried
 
 
 def _only_checked(method: str, request: Any, answer: Any) -> bool:
@@ -107,8 +117,7 @@ def _awaited(behaviour: Behaviour, request: Any, context: Context) -> Awaitable[
     return found
 
 
-def _deed(method: str, paths: Audited, messages: tuple[Any, Any], context: Context, refusal: tuple[str, str]) -> Deed:
-    caller = caller_of(context)
+def _deed(method: str, paths: Audited, messages: tuple[Any, Any], caller: Caller, refusal: tuple[str, str]) -> Deed:
     ref = _found(messages, paths.workflow)
     named = ref is not None and not isinstance(ref, str) and bool(ref.business_key)
     namespace = (ref.namespace if named else _text(messages, paths.namespace)) or DEFAULT_NAMESPACE
