@@ -65,6 +65,8 @@ class Selection(Struct, frozen=True, omit_defaults=True):
         query, key = self.query, row.key
         return (
             key.namespace == query.namespace
+            and row.tombstone is None
+            and not row.inert
             and (query.include_archived or not row.archived)
             and (not query.workflow_types or key.workflow_type in query.workflow_types)
             and (not query.business_keys or key.business_key in query.business_keys)
