@@ -118,6 +118,24 @@ async def test_rounds_are_in_the_file_if_asked_for(world: World) -> None:
     assert (await server.operations.transfer.take_in(data, THERE)).workflow.input == payload(2)
 
 
+async def test_a_key_that_was_deleted_goes_on_counting_rounds_and_fences(world: World) -> None:
+    server = await world.server()
+    await world.define(server, "a")
+    await world.start(server)
+    await server.people.terminate(world.ref(), "", Conditions())
+    await world.start(server, value=2, on_closed=OnClosed.NEW_ROUND, request_id="next")
+    await world.advance(2_000)
+    await server.people.terminate(world.ref(), "", Conditions())
+    before = await world.stored()
+    data = await exported(world, server)
+    await server.remove(world.ref(), Conditions())
+    made = (await server.operations.transfer.take_in(data, Destination("default", request_id="r"))).workflow
+    assert (made.round, made.fence > before.fence, made.state) == (before.round + 1, True, WorkflowState.TERMINATED)
+    await world.advance(10_000)
+    rounds, _ = await server.rounds.kept(world.key(), None, 10)
+    assert [found.run_id for found in rounds] == [made.run_id], "what was deleted does not come back"
+
+
 async def test_refusals(world: World) -> None:
     server = await world.server()
     await half_done(world, server)

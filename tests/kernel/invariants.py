@@ -32,9 +32,8 @@ def check_change(definition: Definition, old: Workflow | None, new: Workflow) ->
         return
     check_instance(definition, new)
     if old is None:
-        imported = any(action.startswith("import:") for action in new.actions)
         assert new.archived or (new.revision, new.round) == (1, 1)
-        assert new.archived or (new.fence >= new.start_time if imported else new.fence == new.start_time)
+        assert new.archived or (new.fence >= new.start_time if _is_imported(new) else new.fence == new.start_time)
         assert new.inert is new.archived
         return
     if old.inert and new.inert and new.revision > old.revision:
@@ -70,6 +69,11 @@ def check_change(definition: Definition, old: Workflow | None, new: Workflow) ->
         _check_step_change(name, before, new.steps[name], may_begin_anew=reopens or name in definition.hook_steps)
 
 
+def _is_imported(workflow: Workflow) -> bool:
+    """It may have begun long before it came here."""
+    return any(action.startswith("import:") for action in workflow.actions)
+
+
 def _check_redaction(old: Workflow, new: Workflow) -> None:
     own = {"revision": 0, "update_time": 0, "actions": (), "inline_bytes": 0}
     assert replace(erased(old), **own) == replace(erased(new), **own), "a redaction changes contents only"
@@ -79,7 +83,7 @@ def _check_redaction(old: Workflow, new: Workflow) -> None:
 def _check_next_round(old: Workflow, new: Workflow) -> None:
     assert (new.key, new.round, new.revision, new.archived) == (old.key, old.round + 1, old.revision + 1, False)
     assert new.fence > old.fence
-    assert new.start_time >= old.update_time
+    assert new.start_time >= old.update_time or _is_imported(new)
     assert new.past_runs[-1] == old.run_id
     assert new.duties[: len(old.duties)] == old.duties, "duties stay with the key"
     assert not old.archived

@@ -141,8 +141,8 @@ class Transfer:
             actions=(f"import:{destination.request_id}",) if destination.request_id else (),
             request_ids=(),
             past_requests=(),
-            past_runs=(),
-            duties=(),
+            past_runs=(*before.past_runs, before.run_id)[-limits.PAST_RUNS :] if before is not None else (),
+            duties=before.duties if before is not None else (),  # rounds before it may still have to be removed
             parent=None,
             archived=False,
             inert=False,
