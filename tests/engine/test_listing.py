@@ -63,6 +63,20 @@ async def test_a_filter_that_no_index_answers_is_complete_in_short_pages(world: 
     assert (await server.listing.count(Selection(ALL.query, paused=True), 100)).count == 3
 
 
+async def test_large_plans_and_payloads_make_a_page_short(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "_CHUNK", 4)
+    monkeypatch.setattr(listing, "_FULL_CHUNK", 3)
+    monkeypatch.setattr(listing, "_STEPS", 5)
+    server = await world.server()
+    await world.define(server, "a", "b", "c")
+    for number in range(10):
+        await world.start(server, f"k{number}")
+    pages = await keys(server, ALL, 1_000)
+    assert [len(page) for page in pages] == [4, 4, 2]
+    assert sorted(key for page in pages for key in page) == [f"k{number}" for number in range(10)]
+    assert len((await server.listing.page(ALL, 1_000, None, Detail.FULL)).views) == 3
+
+
 async def test_queues_ready_or_running_and_phases(world: World) -> None:
     server = await world.server()
     await world.define(server, "a", "b: a")

@@ -28,6 +28,8 @@ from perdure_server.ports.store import PageKey, WorkflowQuery
 logger = logging.getLogger(__name__)
 
 _CHUNK = 200
+_FULL_CHUNK = 50  # with their payloads; more than that goes into no answer anyway
+_STEPS = 20_000  # of all workflows of one page: large plans make it short
 _TYPES_COUNTED = 200
 
 
@@ -69,7 +71,8 @@ class Listing:
         wanted = narrowed(selection)
         looked_at = 0
         while wanted is not None:
-            found = await self._workflows.find(wanted.query, limit if wanted.is_indexed else _CHUNK, after)
+            chunk = _FULL_CHUNK if detail is Detail.FULL else _CHUNK
+            found = await self._workflows.find(wanted.query, min(chunk, limit - len(kept)) if wanted.is_indexed else chunk, after)
             looked_at += len(found.rows)
             after = found.after
             matching = await self._matching(wanted, found.rows, detail)
@@ -78,7 +81,8 @@ class Listing:
                 last = matching[room - 1].workflow
                 return Page((*kept, *matching[:room]), PageKey(last.start_time, last.workflow_id))
             kept += matching
-            if after is None or len(kept) == limit or looked_at >= limits.LIST_ROWS:
+            heavy = sum(len(view.workflow.steps) for view in kept) >= _STEPS or (detail is Detail.FULL and bool(kept))
+            if after is None or len(kept) == limit or looked_at >= limits.LIST_ROWS or heavy:
                 return Page(tuple(kept), after)
         return Page((), None)
 
