@@ -226,7 +226,7 @@ class Workflows(RuleBasedStateMachine):
     @rule(request_id=REQUESTS)
     def resume(self, request_id: str) -> None:
         """Someone resumes it."""
-        self.try_(lambda: self.run_.resume(request_id), Reason.WORKFLOW_CLOSED, Reason.WORKFLOW_NOT_PAUSED)
+        self.try_(lambda: self.run_.resume(request_id), Reason.WORKFLOW_CLOSED)
 
     @precondition(lambda self: self.commands > 15)
     @rule(request_id=REQUESTS)

@@ -254,18 +254,12 @@ def test_the_branches_that_are_not_chosen_are_skipped_and_a_join_goes_on() -> No
     assert run.state("d") is S.READY
 
 
-def test_choosing_nothing_skips_all_branches_and_what_only_they_lead_to() -> None:
-    run = choosing()
-    run.grant("a")
-    run.complete("a")
-    assert (run.state("b"), run.state("c"), run.state("d"), run.is_()) == (S.SKIPPED, S.SKIPPED, S.SKIPPED, W.COMPLETED)
-
-
-def test_choosing_what_is_no_branch_is_refused_and_the_claim_goes_on() -> None:
+@pytest.mark.parametrize("choose", [("left", "up"), ()])
+def test_choosing_nothing_or_what_is_no_branch_is_refused_and_the_claim_goes_on(choose: tuple[str, ...]) -> None:
     run = choosing()
     run.grant("a")
     with pytest.raises(FieldViolation):
-        run.report("a", Completed(choose=("left", "up")))
+        run.report("a", Completed(choose=choose))
     assert run.state("a") is S.RUNNING
 
 

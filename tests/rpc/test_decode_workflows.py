@@ -174,7 +174,7 @@ class TestSignals:
 class TestOthers:
     def test_cancel(self) -> None:
         assert workflows.cancel(CancelWorkflowRequest(workflow=ref(), reason="x")) == Ref(WorkflowKey("default", "note", "k"))
-        message = CancelWorkflowRequest(workflow=ref(), reason="é" * 2_049, etag="e", request_id="x" * 129)
+        message = CancelWorkflowRequest(workflow=ref(), reason="é" * 2_049, etag="e" * 300, request_id="x" * 129)
         assert fields_of(lambda: workflows.cancel(message)) == ["etag", "reason", "request_id"]
 
     def test_wait_for_result_is_capped(self) -> None:

@@ -8,12 +8,13 @@ from msgspec import Struct
 from perdure_server.engine.desk import Pool, Slot
 from perdure_server.engine.pending import OfTombstones
 from perdure_server.engine.turn import Grant, Turn
-from perdure_server.engine.values import Ref
+from perdure_server.engine.values import Ref, etag_of
 from perdure_server.kernel.cancel import cancel
 from perdure_server.kernel.claims import acknowledge, checkpoint, grant, lose, lose_session, silence, undelivered
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.draft import Draft, require_claim
 from perdure_server.kernel.outcomes import Failed, Outcome, Report, remember_next, report
+from perdure_server.kernel.people import is_repeat
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.rounds import activate, archived_id, opens_round
 from perdure_server.kernel.seal import queue_id
@@ -184,15 +185,20 @@ class SignalCommand(_Plain):
 class CancelCommand(_Plain):
     """Ask to cancel. Answers whether it was a repeat."""
 
-    def __init__(self, ref: Ref, reason: str, request_id: str) -> None:
+    def __init__(self, ref: Ref, reason: str, request_id: str, own_id: str, etag: str = "") -> None:
         self._ref = ref
         self._reason = reason
         self._request_id = request_id
+        self._own_id = own_id
+        self._etag = etag
 
     def apply(self, turn: Turn) -> bool:
         """True = nothing new."""
-        require_ref(turn.draft.workflow, self._ref)
-        return not cancel(turn.draft, self._reason, self._request_id)
+        workflow = turn.draft.workflow
+        if not is_repeat(workflow, "cancel", self._request_id or self._own_id):
+            require_ref(workflow, self._ref)
+            require_etag(workflow, self._etag, turn.is_first)
+        return not cancel(turn.draft, self._reason, self._request_id, self._own_id)
 
 
 class AdvanceCommand(_Plain):
@@ -294,6 +300,12 @@ def require_ref(workflow: Workflow, ref: Ref | None) -> None:
         raise Rejection(Reason.WORKFLOW_NOT_FOUND, "There is no such round of this key.", round=str(ref.round))
     if ref.expected_fence is not None and ref.expected_fence != workflow.fence:
         raise Rejection(Reason.FENCED, "The workflow has another fence than expected: read again.", fence=str(workflow.fence))
+
+
+def require_etag(workflow: Workflow, etag: str, is_first: bool) -> None:
+    """Raise Rejection REVISION_CONFLICT unless the instance is what the caller has read, or it named no etag."""
+    if etag and not (is_first and etag == etag_of(workflow)):
+        raise Rejection(Reason.REVISION_CONFLICT, "The workflow has changed since it was read: read it again.")
 
 
 def require_run(draft: Draft, run_id: str) -> None:

@@ -35,3 +35,8 @@ class Entropy:
     def dice(self) -> float:
         """A number in [0, 1)."""
         return int.from_bytes(self.bytes(4), "big") / 2**32
+
+
+def own_request_id(entropy: Entropy) -> str:
+    """For a call without one: what it recognises its own effect by."""
+    return f"~{entropy.hex(8)}"

@@ -3,20 +3,21 @@
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from perdure_server.engine.commands import require_ref
+from perdure_server.engine.commands import require_etag, require_ref
+from perdure_server.engine.entropy import own_request_id
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.queries import Queries
 from perdure_server.engine.spill import Spill
 from perdure_server.engine.turn import Turn
-from perdure_server.engine.values import Ref, etag_of
+from perdure_server.engine.values import Ref
 from perdure_server.kernel import people
 from perdure_server.kernel.definition import Definition, StepOptions
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.options import update_options
 from perdure_server.kernel.outcomes import Completed, Failed
-from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.reopening import reopened
 from perdure_server.kernel.resolving import Resolution, resolve
 from perdure_server.kernel.workflow import Paused, Workflow
@@ -41,13 +42,17 @@ class Conditions(Struct, frozen=True):
     validate_only: bool = False
 
 
+Act = Callable[[Draft, str], bool]
+"""Does the verb, and remembers the request id that it is given. False = a repeat."""
+
+
 class VerbCommand:
     """A verb on one workflow. Answers whether it was a repeat, and the definition by which it was decided."""
 
-    def __init__(self, ref: Ref, verb: str, conditions: Conditions, act: Callable[[Draft], bool]) -> None:
+    def __init__(self, ref: Ref, verb: str, conditions: Conditions, act: Act) -> None:
         self._ref = ref
         self.verb = verb
-        self._repeat_of = (verb, conditions.request_id)
+        self._request_id = conditions.request_id
         self._etag = conditions.etag
         self._act = act
 
@@ -67,40 +72,44 @@ class VerbCommand:
 
     def decide(self, draft: Draft, is_first: bool) -> bool:
         """False = a repeat. `is_first`: nothing else has changed the instance since the revision that its etag names."""
-        if people.is_repeat(draft.workflow, *self._repeat_of):
+        if people.is_repeat(draft.workflow, self.verb, self._request_id):
             return False  # before fence and etag are compared: the verb itself has changed them
         require_ref(draft.workflow, self._ref)
         require_etag(draft.workflow, self._etag, is_first)
-        return self._act(draft)
+        return self._act(draft, self._request_id)
 
 
 class People:
-    """All methods raise Rejection, FieldViolation and StoreUnavailable; a `request_id` that is remembered makes a repeat of a call one."""
+    """All methods raise Rejection, FieldViolation and StoreUnavailable; a `request_id` that is remembered makes a repeat of a call one.
+
+    A call without one is given its own, so that it recognises its effect after an unknown result.
+    """
 
     def __init__(self, parts: Parts, mailboxes: Mailboxes, queries: Queries, spill: Spill) -> None:
         self._clock = parts.clock
         self._mailboxes = mailboxes
         self._queries = queries
+        self._entropy = parts.entropy
         self._spill = spill
 
     async def pause(self, ref: Ref, paused: Paused, conditions: Conditions) -> Done:
         """No grants until somebody resumes."""
-        return await self._do(ref, "pause", conditions, lambda draft: people.pause(draft, paused, conditions.request_id))
+        return await self._do(ref, "pause", conditions, lambda draft, own: people.pause(draft, paused, own))
 
     async def resume(self, ref: Ref, conditions: Conditions) -> Done:
         """Grants again."""
-        return await self._do(ref, "resume", conditions, lambda draft: people.resume(draft, conditions.request_id))
+        return await self._do(ref, "resume", conditions, people.resume)
 
     async def terminate(self, ref: Ref, reason: str, conditions: Conditions) -> Done:
         """End at once, without hooks."""
-        return await self._do(ref, "terminate", conditions, lambda draft: people.terminate(draft, reason, conditions.request_id))
+        return await self._do(ref, "terminate", conditions, lambda draft, own: people.terminate(draft, reason, own))
 
     async def replay(self, ref: Ref, reopen: tuple[str, ...], conditions: Conditions) -> Done:
         """Reopen an ended workflow."""
         again: list[str] = []
 
-        def act(draft: Draft) -> bool:
-            done = people.replay(draft, reopen, conditions.request_id)
+        def act(draft: Draft, request_id: str) -> bool:
+            done = people.replay(draft, reopen, request_id)
             found = reopened(Draft(draft.definition, draft.workflow, draft.now), reopen)  # as it was before
             again[:] = [name for name in draft.definition.ordinary if name in found]
             return done
@@ -112,14 +121,15 @@ class People:
         """Decide about a held step, or pass a hook."""
         if isinstance(resolution, Completed | Failed) and not conditions.validate_only:
             resolution = await self._spilled(ref, resolution)
-        return await self._do(ref, "resolve", conditions, lambda draft: resolve(draft, step, resolution, conditions.request_id))
+        return await self._do(ref, "resolve", conditions, lambda draft, own: resolve(draft, step, resolution, own))
 
     async def update_options(self, ref: Ref, step: str, options: StepOptions, conditions: Conditions) -> Done:
         """Change fields of a step's policy for this workflow."""
-        return await self._do(ref, "options", conditions, lambda draft: update_options(draft, step, options, conditions.request_id))
+        return await self._do(ref, "options", conditions, lambda draft, own: update_options(draft, step, options, own))
 
-    async def _do(self, ref: Ref, verb: str, conditions: Conditions, act: Callable[[Draft], bool]) -> Done:
-        command = VerbCommand(ref, verb, conditions, act)
+    async def _do(self, ref: Ref, verb: str, conditions: Conditions, act: Act) -> Done:
+        request_id = conditions.request_id or own_request_id(self._entropy)
+        command = VerbCommand(ref, verb, replace(conditions, request_id=request_id), act)
         if conditions.validate_only:
             return await self._try(ref, command)
         workflow_id = await self._place(ref) if verb == _ALSO_ARCHIVED else ref.key.workflow_id
@@ -145,9 +155,3 @@ class People:
         spilled = await self._spill.outcome(workflow_id, owner.run_id, resolution)
         assert isinstance(spilled, Completed | Failed), "an outcome keeps its kind"
         return spilled
-
-
-def require_etag(workflow: Workflow, etag: str, is_first: bool) -> None:
-    """Raise Rejection REVISION_CONFLICT unless the instance is what the caller has read, or it named no etag."""
-    if etag and not (is_first and etag == etag_of(workflow)):
-        raise Rejection(Reason.REVISION_CONFLICT, "The workflow has changed since it was read: read it again.")

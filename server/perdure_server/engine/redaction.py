@@ -68,8 +68,8 @@ class Redaction:
         kinds = kinds_of(what.kinds)
         found: list[int] = []
 
-        def act(draft: Draft) -> bool:
-            found[:] = [redact(draft, kinds, what.steps, conditions.request_id)]
+        def act(draft: Draft, request_id: str) -> bool:
+            found[:] = [redact(draft, kinds, what.steps, request_id)]
             return bool(found[0])
 
         command = VerbCommand(Ref(ref.key, None, ref.expected_fence), "redact", conditions, act)

@@ -4,13 +4,13 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from perdure_server.engine.commands import require_ref
+from perdure_server.engine.commands import require_etag, require_ref
 from perdure_server.engine.duties import Duties
 from perdure_server.engine.hub import Hub
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.pending import OfTombstones
-from perdure_server.engine.people import Conditions, require_etag
+from perdure_server.engine.people import Conditions
 from perdure_server.engine.turn import Turn
 from perdure_server.engine.values import Ref
 from perdure_server.kernel import limits, tombstones

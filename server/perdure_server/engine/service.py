@@ -18,7 +18,7 @@ from perdure_server.engine.commands import (
 )
 from perdure_server.engine.desk import Desk
 from perdure_server.engine.dispatch import Dispatch
-from perdure_server.engine.entropy import Entropy
+from perdure_server.engine.entropy import Entropy, own_request_id
 from perdure_server.engine.explain import Explainer
 from perdure_server.engine.frames import ClaimTurns
 from perdure_server.engine.hub import DEFINITIONS, LISTEN_LOOP, Hub
@@ -234,9 +234,10 @@ class Engine:
         answer, workflow = await submit_to_run(self.mailboxes, workflow_id, SignalCommand(signal, address))
         return Signalled(workflow, duplicate=answer[0], consumed=answer[1])
 
-    async def cancel(self, ref: Ref, reason: str, request_id: str) -> CancelAccepted:
+    async def cancel(self, ref: Ref, reason: str, request_id: str, etag: str = "") -> CancelAccepted:
         """Ask a workflow to cancel. Raises Rejection, StoreUnavailable."""
-        duplicate, workflow = await self.mailboxes.submit(ref.key.workflow_id, CancelCommand(ref, reason, request_id))
+        command = CancelCommand(ref, reason, request_id, own_request_id(self.entropy), etag)
+        duplicate, workflow = await self.mailboxes.submit(ref.key.workflow_id, command)
         return CancelAccepted(workflow, duplicate)
 
     def watch(self, ref: Ref, resume_token: str, include_frames: bool, follow: bool) -> AsyncIterator[list[WatchItem]]:

@@ -132,9 +132,11 @@ def _completed(draft: Draft, command: Report, outcome: Completed) -> None:
 
 
 def require_branches(draft: Draft, name: str, outcome: Completed) -> None:
-    """Raise FieldViolation BRANCH_INVALID unless all that is chosen is a branch of the step."""
+    """Raise FieldViolation BRANCH_INVALID unless all that is chosen is a branch of the step, and something is if it has branches."""
     known = {branch.name for branch in draft.plan(name).branches}
     unknown = [branch for branch in outcome.choose if branch not in known]
+    if known and not outcome.choose:
+        raise FieldViolation([("completed.choose", f"must name one of {', '.join(sorted(known))} at least")], Reason.BRANCH_INVALID)
     if unknown:
         raise FieldViolation([("completed.choose", f"{branch!r} is no branch of the step") for branch in unknown], Reason.BRANCH_INVALID)
 

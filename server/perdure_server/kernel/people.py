@@ -48,12 +48,17 @@ def pause(draft: Draft, paused: Paused, request_id: str) -> bool:
 
 
 def resume(draft: Draft, request_id: str) -> bool:
-    """Grants again; queue, step and workflow timeouts move by the pause, user timers do not. Raises Rejection WORKFLOW_NOT_PAUSED."""
+    """Grants again; queue, step and workflow timeouts move by the pause, user timers do not. False = it is not paused.
+
+    Raises Rejection WORKFLOW_CLOSED.
+    """
     if is_repeat(draft.workflow, "resume", request_id):
         return False
     paused = draft.paused
+    if paused is None and draft.workflow.is_ended:
+        raise _closed_or(draft, Reason.WORKFLOW_CLOSED, "The workflow has ended.")
     if paused is None:
-        raise _closed_or(draft, Reason.WORKFLOW_NOT_PAUSED, "The workflow is not paused.")
+        return False
     remember(draft, "resume", request_id)
     draft.set(paused=None)
     _move_timeouts(draft, draft.now - paused.since)

@@ -110,7 +110,7 @@ class WorkflowService:
     async def cancel_workflow(self, request: wire.CancelWorkflowRequest, _context: Context) -> wire.CancelWorkflowResponse:
         """Ask for a cancel."""
         ref = decode.cancel(request)
-        return workflows.cancelled(await self._engine.cancel(ref, request.reason, request.request_id))
+        return workflows.cancelled(await self._engine.cancel(ref, request.reason, request.request_id, request.etag))
 
     async def terminate_workflow(self, request: wire.TerminateWorkflowRequest, _context: Context) -> wire.TerminateWorkflowResponse:
         """End at once: tokens fenced, no hooks."""

@@ -107,8 +107,8 @@ def cancel(message: workflow_service_pb2.CancelWorkflowRequest) -> Ref:
     found = values.ref(message.workflow, "workflow", faults)
     if len(message.reason.encode()) > rpc_limits.CANCEL_REASON:
         faults.add("reason", f"is longer than {rpc_limits.CANCEL_REASON} bytes")
-    if message.etag:
-        faults.unsupported("etag", "cancelling by etag; expected_fence guards against another run")
+    if len(message.etag) > rpc_limits.ETAG:
+        faults.add("etag", "is none that this server gave out")
     values.identifier(message.request_id, "request_id", faults)
     faults.check()
     return found
