@@ -146,7 +146,10 @@ class _Trial:
         number = next(self._numbers)
         ticket = Ticket(f"{number:028x}", f"{number:016x}", "trial", acknowledged=True, worker_id="trial")
         self._apply(lambda draft: grant(draft, name, ticket))
-        done = _DONE if self._definition.by_name[name].child is None else _LAST_PAGE
+        plan = self._definition.by_name[name]
+        done = _DONE if plan.child is None else _LAST_PAGE
+        if plan.branches:
+            done = Script(Completed(choose=(plan.branches[0].name,)))
         script = self._playbook.take(name, self._workflow.steps[name].attempt, _BUSINESS_KEY) or done
         outcome = script.outcome
         if isinstance(outcome, WorkerVanishes):
