@@ -1,5 +1,6 @@
 """UpdatePolicy over a real channel: masks, defaults, faults, and that open workflows run by it."""
 
+import asyncio
 from typing import Any
 
 import grpc
@@ -74,11 +75,28 @@ async def test_faults_are_named_where_the_request_has_them(served: Served) -> No
     assert set(found.fields) == {"steps[0].step", "request_id", "reason"}
 
 
+async def test_a_change_by_etag_is_of_what_was_read(served: Served) -> None:
+    old = await served.register("a", "b:a")
+    await update(served, steps=[StepPolicyUpdate(step="a", policy=policy(queue="gpu"))], etag=old.etag)
+    change = StepPolicyUpdate(step="b", policy=policy(queue="cpu"))
+    found = await refused(update(served, steps=[change], etag=old.etag))
+    assert (found.reason, found.code) == ("REVISION_CONFLICT", grpc.StatusCode.ABORTED)
+    now = await update(served, steps=[change])
+    assert ({step.name: step.policy.queue for step in now.definition.steps}, now.policy_revision) == ({"a": "gpu", "b": "cpu"}, 3)
+
+
+async def test_of_changes_at_once_none_is_lost(served: Served) -> None:
+    names = ["a", "b", "c"]
+    await served.register(*names)
+    await asyncio.gather(*(update(served, steps=[StepPolicyUpdate(step=name, policy=policy(queue=f"of-{name}"))]) for name in names))
+    found = (await served.admin.GetDefinition(admin.GetDefinitionRequest(workflow_type="note"))).definition
+    assert {step.name: step.policy.queue for step in found.definition.steps} == {name: f"of-{name}" for name in names}
+
+
 @pytest.mark.parametrize(
     ("fields", "reason", "code"),
     [
         ({}, "INVALID_ARGUMENT", grpc.StatusCode.INVALID_ARGUMENT),
-        ({"workflow_policy": WorkflowPolicy(), "etag": "x"}, "NOT_SUPPORTED_YET", grpc.StatusCode.INVALID_ARGUMENT),
         ({"update_mask": {"paths": ["nothing"]}}, "UPDATE_MASK_INVALID", grpc.StatusCode.INVALID_ARGUMENT),
         ({"workflow_type": "other", "workflow_policy": WorkflowPolicy()}, "DEFINITION_NOT_FOUND", grpc.StatusCode.NOT_FOUND),
         ({"definition_fingerprint": "f" * 64, "workflow_policy": WorkflowPolicy()}, "DEFINITION_NOT_FOUND", grpc.StatusCode.NOT_FOUND),

@@ -162,3 +162,10 @@ class RecordsContract:
         description = store.description()
         assert {"kind", "version", "durability", "group_commit"} <= description.keys()
         assert not any("127.0.0.1" in text or "mongodb:" in text for text in description.values())
+
+    async def test_policies_change_over_those_that_were_read(self, store: Store) -> None:
+        first = await store.definitions.put(plan())
+        second = await store.definitions.change(plan(attempts=9), first.policy_revision)
+        assert second == replace(plan(attempts=9), policy_revision=2)
+        assert await store.definitions.change(plan(attempts=7), first.policy_revision) is None
+        assert await store.definitions.get("default", "ingest", "f" * 64) == second

@@ -145,6 +145,13 @@ class Catalog:
         self.forget()
         return stored, active
 
+    async def change(self, known: Definition, prepared: Definition) -> Definition | None:
+        """Store other policies over those of `known`. None = others are stored by now. Raises StoreUnavailable."""
+        same = replace(prepared, policy_revision=known.policy_revision, paused=known.paused) == known
+        stored = known if same else await self._store.change(prepared, known.policy_revision)
+        self.forget()
+        return stored
+
     async def activate(self, namespace: str, workflow_type: str, fingerprint: str) -> ActiveDefinition:
         """Make a registered fingerprint the active one. Raises Rejection DEFINITION_NOT_FOUND, StoreUnavailable."""
         await self.get(namespace, workflow_type, fingerprint)

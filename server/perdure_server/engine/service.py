@@ -73,7 +73,7 @@ from perdure_server.kernel.values import Paused
 from perdure_server.kernel.workflow import Signal, Workflow
 from perdure_server.ports.clock import Clock
 from perdure_server.ports.coordination import Coordination, WakeUp
-from perdure_server.ports.store import ActiveDefinition, Session, Store
+from perdure_server.ports.store import ActiveDefinition, Store
 from perdure_server.ports.telemetry import Telemetry
 
 _FINISH_WITHIN = 2 * limits.SECOND
@@ -126,6 +126,7 @@ class Engine:
         self.wait_for_result = self.queries.wait_for_result
         self.fetch_payload = self.queries.fetch_payload
         self.definition, self.versions = self.queries.definition, self.queries.versions
+        self.definitions, self.list_workers = store.definitions.list, store.sessions.list
         self.polls = Polls(parts, self.desk, self.subscriptions, self._give_back)
         self.children = ChildWorkflows(parts, self.mailboxes, self.catalog, self.duties, self.spill)
         self._aftermath = Aftermath(parts, self.dispatch, self.hub, self.sweep, self.claims)
@@ -292,13 +293,11 @@ class Engine:
         finally:
             self._tell_definitions()
 
-    async def definitions(self, namespace: str) -> Sequence[ActiveDefinition]:
-        """The active definition of every type. Raises StoreUnavailable."""
-        return await self.store.definitions.list(namespace)
-
-    async def list_workers(self, namespace: str, limit: int) -> Sequence[Session]:
-        """Connected workers. Raises StoreUnavailable."""
-        return await self.sessions.list(namespace, limit)
+    async def change_policies(self, known: Definition, changed: Definition) -> Definition | None:
+        """Store policies over those of `known`; None = others are stored by now. Raises FieldViolation, StoreUnavailable."""
+        stored = await self.catalog.change(known, self.catalog.prepare(changed))
+        self._tell_definitions()
+        return stored
 
     def verdict(self, kind: str, claim: LocalClaim) -> None:
         """Store what was found out about a local claim."""

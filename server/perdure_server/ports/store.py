@@ -262,6 +262,9 @@ class Definitions(Protocol):
         Returns what is stored. Safe to race: one document per (namespace, type, fingerprint).
         """
 
+    async def change(self, definition: Definition, over: int) -> Definition | None:
+        """Store its policies as those that follow policy_revision `over`. None = others are stored by now; a pause stays."""
+
     async def get(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition | None:
         """One definition."""
 

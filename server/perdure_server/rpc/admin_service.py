@@ -8,6 +8,7 @@ from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import FieldViolation
 from perdure_server.kernel.validation import TYPE_NAME
+from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.ports.store import Session
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc import page_tokens
@@ -22,6 +23,8 @@ from perdure_server.rpc.server_info import ServerFacts, server_info
 from perdure_server.rpc.transport import Context
 from perdure_server.rpc.trials import Trials
 from perdure_server.rpc.versions_service import VersionsService
+
+_RACES = 5
 
 
 class AdminService(OperationsService, SchedulesService, VersionsService):
@@ -70,15 +73,16 @@ class AdminService(OperationsService, SchedulesService, VersionsService):
         namespace, workflow_type = _name(request, faults)
         values.identifier(request.definition_fingerprint, "definition_fingerprint", faults)
         faults.check()
-        known, active = await self._engine.definition(namespace, workflow_type, request.definition_fingerprint)
-        changed = policies.updated(request, known)
-        try:
-            stored, _ = await self._engine.register(changed, activate=False, only_if_none=True, validate_only=request.validate_only)
-        except FieldViolation as error:
-            raise policies.with_request_paths(error, request, known) from error
-        response = wire.UpdatePolicyResponse()
-        definitions.registered(response.definition, stored, active)
-        return response
+        for _ in range(_RACES):
+            self._engine.catalog.forget()  # neither a refusal nor a change goes by what may be old
+            known, active = await self._engine.definition(namespace, workflow_type, request.definition_fingerprint)
+            policies.require_etag(request.etag, definitions.etag(known, active))
+            stored = await self._changed(request, known)
+            if stored is not None:
+                response = wire.UpdatePolicyResponse()
+                definitions.registered(response.definition, stored, active)
+                return response
+        raise StoreUnavailable("the policies are being changed by too many at once")
 
     async def get_definition(self, request: wire.GetDefinitionRequest, _context: Context) -> wire.GetDefinitionResponse:
         """One definition, or the active one of a type."""
@@ -157,6 +161,15 @@ class AdminService(OperationsService, SchedulesService, VersionsService):
     async def get_server_info(self, _request: wire.GetServerInfoRequest, _context: Context) -> wire.GetServerInfoResponse:
         """Version, limits, defaults and condition of this server."""
         return server_info(self._engine, self._facts)
+
+    async def _changed(self, request: wire.UpdatePolicyRequest, known: Definition) -> Definition | None:
+        changed = policies.updated(request, known)
+        try:
+            if request.validate_only:
+                return (await self._engine.register(changed, activate=False, only_if_none=True, validate_only=True))[0]
+            return await self._engine.change_policies(known, changed)
+        except FieldViolation as error:
+            raise policies.with_request_paths(error, request, known) from error
 
     async def _register(self, request: wire.RegisterDefinitionRequest, decoded: Definition) -> wire.RegisterDefinitionResponse:
         prepared, _ = await self._engine.register(decoded, activate=False, only_if_none=True, validate_only=True)

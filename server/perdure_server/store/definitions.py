@@ -106,6 +106,14 @@ class MongoDefinitions:
                 return offered
         raise StoreUnavailable("the definition is being registered by too many at once")
 
+    async def change(self, definition: Definition, over: int) -> Definition | None:
+        """As the port says."""
+        document = encode_definition(with_policy_revision(definition, over + 1))
+        changes = {"plan": document["plan"], "policy_revision": over + 1}
+        if not await self._set(DEFINITIONS, {"_id": document["_id"], "policy_revision": over}, changes):
+            return None
+        return await self.get(definition.namespace, definition.workflow_type, definition.fingerprint)
+
     async def get(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition | None:
         """As the port says."""
         found = await self._find(DEFINITIONS, {"_id": identity(namespace, workflow_type, fingerprint)}, level=self._linearizable)

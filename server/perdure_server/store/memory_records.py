@@ -234,6 +234,20 @@ class MemoryDefinitions:
 
         return await self._around("definitions.put", apply)
 
+    async def change(self, definition: Definition, over: int) -> Definition | None:
+        """As the port says."""
+
+        def apply() -> Definition | None:
+            key = (definition.namespace, definition.workflow_type, definition.fingerprint)
+            stored = self._stored.get(key)
+            if stored is None or stored.policy_revision != over:
+                return None
+            offered = encode_definition(with_policy_revision(definition, over + 1))
+            self._stored[key] = replace(decode_definition(offered), paused=stored.paused)
+            return self._stored[key]
+
+        return await self._around("definitions.change", apply)
+
     async def get(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition | None:
         """As the port says."""
         return await self._around("definitions.get", lambda: self._stored.get((namespace, workflow_type, fingerprint)))

@@ -9,7 +9,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from perdure.v1 import admin_service_pb2 as wire
 from perdure.v1 import definition_pb2
 from perdure_server.kernel.definition import Definition, StepDefinition, StepOptions
-from perdure_server.kernel.rejection import FieldViolation
+from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.decode import values
 from perdure_server.rpc.decode.definitions import definition, wire_path
@@ -24,8 +24,6 @@ _Policy = TypeVar("_Policy", definition_pb2.WorkflowPolicy, definition_pb2.StepP
 def updated(message: wire.UpdatePolicyRequest, stored: Definition) -> Definition:
     """`stored` with the policies of the request, not yet validated. Raises FieldViolation, CallRefused UPDATE_MASK_INVALID."""
     faults = Faults()
-    if message.etag:
-        faults.unsupported("etag", "changing policies by etag")
     values.identifier(message.request_id, "request_id", faults)
     if len(message.reason.encode()) > rpc_limits.CANCEL_REASON:
         faults.add("reason", f"is longer than {rpc_limits.CANCEL_REASON} bytes")
@@ -48,6 +46,12 @@ def updated(message: wire.UpdatePolicyRequest, stored: Definition) -> Definition
     except FieldViolation as error:
         raise with_request_paths(error, message, stored) from error
     return decoded
+
+
+def require_etag(given: str, current: str) -> None:
+    """Raise Rejection REVISION_CONFLICT unless the definition is what the caller has read, or it named no etag."""
+    if given and given != current:
+        raise Rejection(Reason.REVISION_CONFLICT, "The definition has changed since it was read: read it again.")
 
 
 def step_options(message: wire.UpdateStepOptionsRequest, stored: Definition) -> tuple[Definition, StepOptions]:

@@ -10,6 +10,11 @@ from perdure_server.rpc.encode import children, values
 _EXHAUSTION: Final = {policy: wire.StepPolicy.OnExhausted.Value(f"ON_EXHAUSTED_{policy.name}") for policy in Exhaustion}
 
 
+def etag(source: Definition, active: bool) -> str:
+    """What changes with every change of the definition."""
+    return f"{source.fingerprint[:16]}.{source.policy_revision}.{'a' if active else 'i'}{'p' if source.paused is not None else ''}"
+
+
 def registered(target: wire.RegisteredDefinition, source: Definition, active: bool) -> None:
     """A registered definition with what only the server computes."""
     target.namespace = source.namespace
@@ -20,7 +25,7 @@ def registered(target: wire.RegisteredDefinition, source: Definition, active: bo
     if source.paused is not None:
         target.pause.actor, target.pause.reason = source.paused.actor, source.paused.reason
         values.time(target.pause.pause_time, source.paused.since)
-    target.etag = f"{source.fingerprint[:16]}.{source.policy_revision}.{'a' if active else 'i'}{'p' if source.paused is not None else ''}"
+    target.etag = etag(source, active)
     target.step_contracts.update({step.name: step.contract for step in source.steps if step.by_worker})
 
 
