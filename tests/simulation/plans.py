@@ -112,4 +112,5 @@ class Script:
         if not self.benign and chance < 0.30:
             return Cancelled()  # though nobody asked
         branches = [branch.name for branch in claim.plan.branches]
-        return Completed(payload(f"{claim.plan.name} {claim.claim_no}"), tuple(name for name in branches if source.random() < 0.5))
+        chosen = tuple(name for name in branches if source.random() < 0.5) or tuple(branches[:1])
+        return Completed(payload(f"{claim.plan.name} {claim.claim_no}"), chosen)
