@@ -5,10 +5,13 @@ from collections import Counter
 
 import pytest
 
+from perdure_server.engine.people import Conditions
+from perdure_server.engine.values import Ref
 from perdure_server.kernel import limits
 from perdure_server.kernel.child_state import ParentClose
 from perdure_server.kernel.definition import Join
 from perdure_server.kernel.workflow import Duty, DutyKind, StepState, Workflow, WorkflowState
+from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.store.memory import Moment
 from tests.engine.families import CHILD, child_key_of, child_of, children_of, drop, family, nested, pools
 from tests.engine.harness import World
@@ -110,6 +113,30 @@ async def test_an_audit_counts_a_child_that_was_deleted(world: World) -> None:
     assert children is not None
     assert (parent.state, children.completed, children.cancelled) == (W.COMPLETED, 1, 1)
     assert child_of(world, parent, 1) is None, "a child that is gone is not begun again"
+
+
+async def test_a_child_that_is_deleted_before_it_told_its_parent_tells_it_from_its_tombstone(world: World) -> None:
+    server = await family(world, mapping("m", joined=BEST))
+    tell_parent = server.children._reports.tell_parent
+
+    async def away(_workflow: Workflow, _duty: Duty) -> bool:
+        raise StoreUnavailable("away")
+
+    server.duties.register(DutyKind.TELL_PARENT, away)
+    worker = await world.worker(server, pools=pools(5), script=holding)
+    await world.start(server, value=[1, 2])
+    await world.settle()
+    key = child_key_of(await world.stored(), 0)
+    await worker.settle(worker.claim("work", key.business_key))
+    deleting = world.spawn(server.retention.delete(Ref(key), Conditions()))
+    await world.until(deleting.done)
+    await deleting
+    assert stored_open(await world.stored()) == (0, 1)
+    server.duties.register(DutyKind.TELL_PARENT, tell_parent)
+    await world.advance(limits.DUTY_RETRY_CAP)
+    children = (await world.stored()).steps["m"].children
+    assert children is not None
+    assert (children.open, children.completed) == ((1,), 1)
 
 
 async def test_ends_that_are_reported_again_and_again_count_once(world: World) -> None:

@@ -69,10 +69,16 @@ class ChildReports:
             del self._gathering[where]
 
     async def _with_output(self, child: Workflow, parent: Parent, parent_id: bytes, end: ChildEnd) -> ChildEnd:
+        if child.tombstone is not None:
+            return _without_output(end.index)
         # What lies in a document of the child's run is stored again for the parent's, which may outlive it.
         try:
             output = await self._inputs.resolved(child.run_id, child.output)
         except SourceInvalid:
-            failure = Failure("CHILD_OUTPUT_GONE", "The child's output is not stored any more.")
-            return ChildEnd(end.index, int(WorkflowState.FAILED), failure)
+            return _without_output(end.index)
         return ChildEnd(end.index, end.state, output=await self._spill.spill(parent_id, parent.run_id, output))
+
+
+def _without_output(index: int) -> ChildEnd:
+    failure = Failure("CHILD_OUTPUT_GONE", "The child's output is not stored any more.")
+    return ChildEnd(index, int(WorkflowState.FAILED), failure)

@@ -17,7 +17,9 @@ NOTHING: Final = Definition("", "", ())
 """The definition of tombstones, whose own may be gone."""
 
 # Identity, round, fence, digests, end, and what its duties and repeats need.
-_STAYS: Final = frozenset({"end_time", "policy_revision", "input_digest", "request_ids", "past_requests", "past_runs", "actions", "duties"})
+_STAYS: Final = frozenset(
+    {"end_time", "policy_revision", "input_digest", "request_ids", "past_requests", "past_runs", "actions", "duties", "parent"}
+)
 
 
 def expire(draft: Draft) -> bool:

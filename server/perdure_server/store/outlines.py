@@ -15,7 +15,7 @@ from perdure_server.store import limits
 from perdure_server.store.rows import NOT_IN_ROWS
 
 _OF_STEPS: Final = frozenset({"steps", "packed_steps"})
-_HEAVY: Final = ("output", "checkpoint", "errors", "settled", "failure.details")
+_HEAVY: Final = ("output", "checkpoint", "errors", "settled", "failure.details", "children.page", "children.page_cursor")
 
 
 def left_out(steps: Sequence[str]) -> tuple[str, ...]:
@@ -33,7 +33,9 @@ def outline(workflow: Workflow) -> Workflow:
 
 def _bare(step: Step) -> Step:
     wakes = tuple(replace(wake, payload=None) for wake in step.wakes) if step.wakes else ()
-    return replace(step, output=None, checkpoint=None, errors=(), settled=(), wakes=wakes, failure=_bare_failure(step.failure))
+    children = None if step.children is None else replace(step.children, page=None, page_cursor=None)
+    bare = replace(step, output=None, checkpoint=None, errors=(), settled=(), wakes=wakes, failure=_bare_failure(step.failure))
+    return replace(bare, children=children) if children is not None else bare
 
 
 def _bare_failure(failure: Failure | None) -> Failure | None:
