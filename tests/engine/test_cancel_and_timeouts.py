@@ -1,5 +1,7 @@
 """Cancel over one server and two, and everything that time ends."""
 
+from typing import Any
+
 import pytest
 
 from perdure_server.engine.values import HeartbeatIn, ResultIn
@@ -183,6 +185,45 @@ async def test_silence_is_judged_again_if_the_store_did_not_take_it(world: World
     await world.advance(15_000)
     world.faults.away = False
     assert await world.until(lambda: worker.lost) <= 12_000
+
+
+@pytest.mark.parametrize(
+    ("step", "plan_fields", "failure"),
+    [
+        ({"attempt_timeout": 40_000}, {}, "ATTEMPT_TIMEOUT"),
+        ({"silence_timeout": 30_000}, {}, "SILENCE_TIMEOUT"),
+        ({"step_timeout": 40_000}, {}, "STEP_TIMEOUT"),
+        ({}, {"workflow_timeout": 40_000, "cancel_grace": 1_000}, "WORKFLOW_TIMEOUT"),
+    ],
+)
+async def test_c29_after_any_timeout_the_late_worker_is_fenced_before_anything_follows(
+    world: World, step: dict[str, Any], plan_fields: dict[str, Any], failure: str
+) -> None:
+    server = await world.server()
+    await world.define(server, activity("a", retry=ONCE, **step), "b: a", **plan_fields)
+    worker = await world.worker(server, script=holding)
+    await world.start(server)
+    await world.settle()
+    (claim,) = worker.got
+    await world.until(lambda: worker.lost, within=60_000)
+    workflow = await world.stored()
+    assert (workflow.state, workflow.failure.type) == (WorkflowState.FAILED, failure)  # type: ignore[union-attr]  # it failed
+    late = await worker.settle(claim)
+    assert isinstance(late.error, Rejection)
+    assert late.error.reason is Reason.CLAIM_LOST
+    assert await world.stored() == workflow, "it changed nothing"
+
+
+async def test_queue_timeout_fails_a_step_that_nobody_takes_and_a_late_worker_gets_nothing(world: World) -> None:
+    server = await world.server()
+    await world.define(server, activity("a", queue_timeout=10_000))
+    await world.start(server)
+    await world.advance(12_000)
+    workflow = await world.stored()
+    assert (workflow.state, workflow.failure.type) == (WorkflowState.FAILED, "QUEUE_TIMEOUT")  # type: ignore[union-attr]  # it failed
+    worker = await world.worker(server)
+    await world.advance(5_000)
+    assert worker.got == []
 
 
 async def test_workflow_timeout(world: World) -> None:

@@ -1,6 +1,7 @@
 """Definitions on the server: register, activate, read."""
 
-from collections.abc import AsyncIterator, Iterable
+import uuid
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from perdure import payloads
@@ -8,7 +9,7 @@ from perdure.answers import RegisteredDefinition, registered
 from perdure.calls import Calls
 from perdure.definition import Definition
 from perdure.trial import Trial, TrialCancel, TrialSignal, trial_events, trial_of
-from perdure.v1 import admin_service_pb2, definition_pb2, scripted_pb2
+from perdure.v1 import admin_service_pb2, definition_pb2, resource_pb2, scripted_pb2
 
 
 class Definitions:
@@ -109,4 +110,71 @@ class Definitions:
                 yield registered(message)
             if not answer.next_page_token:
                 return
+            request.page_token = answer.next_page_token
+
+    async def pause(self, workflow_type: str, fingerprint: str = "", *, reason: str = "") -> None:
+        """Grants no more claims in workflows of a definition; without a fingerprint of all of the type. Raises NotFound."""
+        request = admin_service_pb2.PauseDefinitionRequest(
+            namespace=self._calls.config.namespace, workflow_type=workflow_type, definition_fingerprint=fingerprint, reason=reason
+        )
+        await self._calls.unary(self._calls.admin.PauseDefinition, request)
+
+    async def resume(self, workflow_type: str, fingerprint: str = "", *, reason: str = "") -> None:
+        """Ends such a pause. Raises NotFound."""
+        request = admin_service_pb2.ResumeDefinitionRequest(
+            namespace=self._calls.config.namespace, workflow_type=workflow_type, definition_fingerprint=fingerprint, reason=reason
+        )
+        await self._calls.unary(self._calls.admin.ResumeDefinition, request)
+
+    async def migrate(
+        self,
+        workflow_type: str,
+        from_fingerprint: str,
+        to_fingerprint: str,
+        *,
+        steps: Mapping[str, str] | None = None,
+        accept: Iterable[str] = (),
+        validate_only: bool = False,
+        reason: str = "",
+        request_id: str = "",
+    ) -> admin_service_pb2.MigrateWorkflowsResponse:
+        """Moves the open workflows of one definition to another, in the background; what would lose something is left alone and listed.
+
+        Args:
+            workflow_type: The type.
+            from_fingerprint: Where from.
+            to_fingerprint: Where to; registered.
+            steps: Old step names to new ones, where they differ; "" drops a step.
+            accept: Losses that are accepted, such as "COMPLETED_OUTPUT" or "RUNNING_CLAIM".
+            validate_only: Counts and lists, and changes nothing.
+            reason: Why, for the audit trail.
+            request_id: Makes a repeat recognisable; empty: a new one.
+
+        Raises:
+            NotFound: A definition is not registered.
+            InvalidRequest: The mapping does not fit the definitions.
+        """
+        request = admin_service_pb2.MigrateWorkflowsRequest(
+            namespace=self._calls.config.namespace,
+            workflow_type=workflow_type,
+            from_fingerprint=from_fingerprint,
+            to_fingerprint=to_fingerprint,
+            accepted_losses=[admin_service_pb2.MigrationLoss.Value(f"MIGRATION_LOSS_{loss}") for loss in accept],
+            validate_only=validate_only,
+            reason=reason,
+            request_id=request_id or uuid.uuid4().hex,
+        )
+        for old, new in (steps or {}).items():
+            request.step_mapping.add(from_step=old, to_step=new)
+        return await self._calls.unary(self._calls.admin.MigrateWorkflows, request)
+
+    async def queues(self, queue: str = "", *, workflow_type: str = "") -> Sequence[resource_pb2.Queue]:
+        """All queues with what is ready and running in them, and who serves them."""
+        found: list[resource_pb2.Queue] = []
+        request = admin_service_pb2.ListQueuesRequest(namespace=self._calls.config.namespace, queue=queue, workflow_type=workflow_type)
+        while True:
+            answer = await self._calls.unary(self._calls.admin.ListQueues, request)
+            found += answer.queues
+            if not answer.next_page_token:
+                return found
             request.page_token = answer.next_page_token

@@ -11,7 +11,7 @@ from perdure.answers import Signalled, Started
 from perdure.calls import Calls
 from perdure.errors import CallTimeout, WorkflowCancelled, WorkflowFailed, WorkflowTerminated
 from perdure.resolution import Resolution
-from perdure.steps import StepName, step_names
+from perdure.steps import StepName, StepPolicy, step_names
 from perdure.v1 import admin_service_pb2, payload_pb2, workflow_pb2, workflow_service_pb2
 from perdure.view import Workflow, WorkflowRef, WorkflowState, failure_of, workflow_of, workflow_state
 from perdure.watching import Watching
@@ -243,6 +243,28 @@ class Run:
         (name,) = step_names(step)
         request = workflow_service_pb2.ExplainWorkflowRequest(workflow=self._ref(), step=name)
         return await self._calls.unary(self._calls.workflows.ExplainWorkflow, request)
+
+    async def update_step(self, step: StepName, policy: StepPolicy, *, reset: Iterable[str] = (), request_id: str = "") -> None:
+        """Changes the policy of one step, in this workflow only; timeouts that run already are moved at once.
+
+        Args:
+            step: Which step.
+            policy: New values; what is not set stays as it is.
+            reset: Fields that return to their defaults, such as "retry".
+            request_id: Makes a repeat recognisable; empty: a new one.
+
+        Raises:
+            NotFound: There is no such workflow, or no such step.
+            NotAllowed: The workflow has ended.
+            InvalidRequest: A value is not possible.
+        """
+        (name,) = step_names(step)
+        request = admin_service_pb2.UpdateStepOptionsRequest(workflow=self._ref(), request_id=_known(request_id))
+        request.update.step = name
+        request.update.policy.CopyFrom(policy.to_message())
+        fields = [field.name for field, _ in request.update.policy.ListFields()]
+        request.update.update_mask.paths.extend(sorted({*fields, *reset}))
+        await self._calls.unary(self._calls.admin.UpdateStepOptions, request)
 
     async def delete(self, reason: str = "", *, request_id: str = "") -> None:
         """Removes an ended workflow, all its rounds and values.
