@@ -57,6 +57,14 @@ def _url(*schemes: str) -> Parse:
     return parse
 
 
+def _collections(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",")) if text.strip() else ()
+    for name in names:
+        if not re.fullmatch(r"(?:[A-Za-z0-9_-]{1,38}\.)?[A-Za-z0-9_-]{1,60}", name):
+            raise ValueError("must be collection or database.collection, divided by commas")
+    return names
+
+
 def _whole(least: int, most: int) -> Parse:
     def parse(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,12}", text) or not least <= int(text) <= most:
@@ -107,6 +115,12 @@ class Config:
     database: str = _setting("perdure", "Database in MongoDB.", _name)
     driver: Literal["motor", "pymongo"] = _setting("motor", "Driver of MongoDB: `motor` or `pymongo`.", _choice("motor", "pymongo"))
     store_wait_ms: int = _setting(30_000, "How long a start waits for MongoDB to be reached before it gives up.", _whole(0, 3_600_000))
+    outbox: tuple[str, ...] = _setting(
+        ("perdure_outbox",),
+        "Collections whose documents are relayed as starts (see outbox.md), by commas: `collection` or `database.collection`. Empty: none.",
+        _collections,
+    )
+    outbox_url: str = _setting("", "MongoDB of the outboxes. Empty: the same as `mongo-url`.", _url("mongodb", "mongodb+srv"))
     redis_url: str = _setting(
         "",
         "Redis or Valkey, for speed. Empty: in-process coordination, right for one server.",
@@ -172,6 +186,8 @@ def markdown() -> str:
     ]
     for name, item in _FIELDS.items():
         default = str(item.default).lower() if isinstance(item.default, bool) else str(item.default)
+        if isinstance(item.default, tuple):
+            default = ",".join(item.default)
         shown = f"`{default}`" if default else "empty"
         lines.append(f"| `{_flag(name)}` | `{_variable(name)}` | {shown} | {item.metadata['text']} |")
     lines += [

@@ -11,7 +11,7 @@ import secrets
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -29,10 +29,12 @@ from perdure_server.engine.shifted_clock import ShiftedClock
 from perdure_server.kernel.limits import SECOND
 from perdure_server.ports.coordination import Coordination
 from perdure_server.ports.errors import StoreError, StoreUnavailable
+from perdure_server.ports.outbox import Outbox
 from perdure_server.ports.store import Store
 from perdure_server.rpc.server import AddressInUse, RpcServer, ServerOptions
 from perdure_server.rpc.server_info import ServerFacts
 from perdure_server.store.mongo import MongoStore
+from perdure_server.store.outbox import MongoOutbox
 from perdure_server.telemetry.logs import configure
 from perdure_server.telemetry.open_telemetry import OpenTelemetry, otlp_exporter
 
@@ -58,6 +60,7 @@ class Parts:
     store: Store | None = None
     coordination: Callable[[StoreClock], Coordination] | None = None
     telemetry: OpenTelemetry | None = None
+    outboxes: Sequence[Outbox] = ()  # with a store of the caller's; else the configuration names them
     dev: bool = False
     test: bool = False  # TestService is served, and its clock can be moved; the store must be a new one
 
@@ -84,7 +87,9 @@ async def serve(config: Config, parts: Parts | None = None) -> AsyncIterator[Run
         telemetry.open()
         stack.push_async_callback(telemetry.close)
         told = ShiftedClock(clock) if parts.test else clock
-        engine = Engine(store, coordination, telemetry, told, settings=_settings(config, parts, server_id), entropy=Entropy())
+        outboxes = await _outboxes(config, parts, stack)
+        settings = _settings(config, parts, server_id)
+        engine = Engine(store, coordination, telemetry, told, settings=settings, entropy=Entropy(), outboxes=outboxes)
         stack.push_async_callback(_bounded, "engine", engine.close)
         await engine.open()
         engine.supervisor.loop(lambda: _sync(clock), "clock")
@@ -96,6 +101,20 @@ async def serve(config: Config, parts: Parts | None = None) -> AsyncIterator[Run
         stack.push_async_callback(_stop_serving, engine, server, config.drain_grace_ms)
         LOGGER.info("serving on %s:%d, server id %s, %s", config.address, port, server_id, _summary(engine))
         yield Running(port, engine, server, telemetry)
+
+
+async def _outboxes(config: Config, parts: Parts, stack: AsyncExitStack) -> Sequence[Outbox]:
+    if parts.store is not None:
+        return parts.outboxes
+    found: list[Outbox] = []
+    for name in config.outbox:
+        database, _, collection = name.rpartition(".")
+        is_ours = database in {"", config.database} and not config.outbox_url
+        outbox = MongoOutbox(config.outbox_url or config.mongo_url, database or config.database, collection, config.driver, is_ours)
+        stack.push_async_callback(_bounded, f"outbox {name}", outbox.close)
+        await outbox.open()
+        found.append(outbox)
+    return found
 
 
 def _settings(config: Config, parts: Parts, server_id: str) -> EngineSettings:

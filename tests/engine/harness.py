@@ -30,6 +30,7 @@ from perdure_server.kernel.definition import Definition, StepDefinition
 from perdure_server.kernel.start import Start
 from perdure_server.kernel.values import Trace
 from perdure_server.kernel.workflow import Step, Workflow, WorkflowKey, WorkflowState
+from perdure_server.ports.outbox import Outbox
 from perdure_server.ports.store import Session
 from perdure_server.ports.telemetry import AttemptSpan, WorkflowSpan
 from perdure_server.store.memory import MemoryStore, MemoryWorkflows
@@ -82,6 +83,7 @@ class World:
         self.engines: list[Engine] = []
         self.workers: list[Worker] = []
         self.writes = 0
+        self.outboxes: list[Outbox] = []  # of the servers that come
         self.definitions: dict[str, Definition] = {}  # by fingerprint
         self._seeds = itertools.count(1)
         self._keys = itertools.count(1)
@@ -135,6 +137,7 @@ class World:
             told,
             settings=EngineSettings(name, **settings),
             entropy=entropy,
+            outboxes=self.outboxes,
         )
         if judging:
             clock.reachable_since = engine.judge.reached_since = EPOCH - limits.DAY

@@ -110,8 +110,8 @@ async def test_what_a_closed_server_left_goes_on_elsewhere(world: World) -> None
 
 
 LOOPS = ["due", "timers", "retention", "expiry", "hold", "take", "await", "view", "ready", "refresh", "listen", "poll"]
-LOOPS += ["schedules", "namespaces", "batches"]
-SELDOM = ["audit retention", "batch retention"]
+LOOPS += ["schedules", "namespaces", "batches", "queues"]
+SELDOM = ["audit retention", "batch retention", "orphans"]
 LOOPS += SELDOM
 
 

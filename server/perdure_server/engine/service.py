@@ -24,7 +24,6 @@ from perdure_server.engine.frames import ClaimTurns
 from perdure_server.engine.hub import DEFINITIONS, LISTEN_LOOP, Hub
 from perdure_server.engine.judge import Judge
 from perdure_server.engine.mailbox import Mailboxes
-from perdure_server.engine.namespaces import Namespaces
 from perdure_server.engine.operations import Operations
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.people import People
@@ -35,10 +34,10 @@ from perdure_server.engine.ready_sweep import ReadySweep
 from perdure_server.engine.results import Results
 from perdure_server.engine.retention import Retention
 from perdure_server.engine.rounds import Rounds, submit_to_run
-from perdure_server.engine.schedules import Schedules
 from perdure_server.engine.selection import Selection
 from perdure_server.engine.settings import EngineSettings
 from perdure_server.engine.spill import Spill
+from perdure_server.engine.starters import Starters
 from perdure_server.engine.streams import WorkerStream
 from perdure_server.engine.subscriptions import Subscriptions
 from perdure_server.engine.sweep import Sweep
@@ -73,6 +72,7 @@ from perdure_server.kernel.values import Paused
 from perdure_server.kernel.workflow import Signal, Workflow
 from perdure_server.ports.clock import Clock
 from perdure_server.ports.coordination import Coordination, WakeUp
+from perdure_server.ports.outbox import Outbox
 from perdure_server.ports.store import ActiveDefinition, Store
 from perdure_server.ports.telemetry import Telemetry
 
@@ -92,6 +92,7 @@ class Engine:
         *,
         settings: EngineSettings,
         entropy: Entropy | None = None,
+        outboxes: Sequence[Outbox] = (),
     ) -> None:
         self.clock = clock
         self.settings = settings
@@ -136,7 +137,8 @@ class Engine:
         self.rounds = Rounds(parts, self.mailboxes, self.catalog, self.duties, self._aftermath.announce)
         self.operations = Operations(parts, self.catalog, self.queues, self)
         self.audit, self.listing = self.operations.audit, self.operations.listing
-        self.namespaces, self.schedules = Namespaces(parts), Schedules(self)
+        self.starters = Starters(self, parts, outboxes)
+        self.namespaces, self.schedules = self.starters.namespaces, self.starters.schedules
         self._wire()
         self.draining = False
 
@@ -168,8 +170,7 @@ class Engine:
             "queues": self.queues.look_step,
             "refresh": self.workers.refresh_step,
             **self.operations.loops(),
-            "schedules": self.schedules.due_step,
-            "namespaces": self.namespaces.refresh_step,
+            **self.starters.loops(),
             LISTEN_LOOP: self.hub.listen_step,
             "poll": self.hub.poll_step,
         }

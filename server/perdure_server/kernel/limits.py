@@ -88,6 +88,7 @@ NAME_LENGTH: Final = 63  # step names: [a-z][a-z0-9_]{0,62}
 TYPE_LENGTH: Final = 128
 KEY_LENGTH: Final = 512
 ID_LENGTH: Final = 128
+FAIRNESS_KEY_LENGTH: Final = 256
 LABELS: Final = 32
 LABEL_KEY_LENGTH: Final = 63
 LABEL_VALUE_LENGTH: Final = 256

@@ -9,6 +9,7 @@ from perdure_server.kernel import limits
 from perdure_server.kernel.definition import StepDefinition
 from perdure_server.kernel.values import Condition, RetryPolicy, Wait
 
+LABEL_NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_./\-]{{0,{limits.LABEL_KEY_LENGTH - 1}}}\Z")
 QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}\Z")
 
 Report = Callable[[str, str], None]  # told the field path, and what is wrong

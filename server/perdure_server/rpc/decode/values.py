@@ -15,7 +15,7 @@ from perdure.v1 import payload_pb2, wait_pb2, workflow_pb2
 from perdure_server.engine.values import Ref
 from perdure_server.kernel import limits
 from perdure_server.kernel.canonical import check_json
-from perdure_server.kernel.policy_validation import QUEUE_NAME, wait_violations
+from perdure_server.kernel.policy_validation import LABEL_NAME, QUEUE_NAME, wait_violations
 from perdure_server.kernel.rejection import FieldViolation, Reason
 from perdure_server.kernel.validation import TYPE_NAME
 from perdure_server.kernel.values import Condition, Failure, Payload, Wait
@@ -23,7 +23,6 @@ from perdure_server.kernel.workflow import WorkflowKey
 from perdure_server.rpc.faults import Faults
 
 DEFAULT_NAMESPACE: Final = "default"
-LABEL_NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_./\-]{{0,{limits.LABEL_KEY_LENGTH - 1}}}\Z")
 NANOS_PER_MS: Final = 1_000_000
 _NANOS_PER_SECOND: Final = 1_000_000_000
 
