@@ -183,6 +183,13 @@ class WorkflowsContract:
         found = [row.workflow_id for skip in (0, 3, 6, 9) for row in await store.workflows.ready(["a"], 3, skip)]
         assert sorted(found) == sorted(workflow.workflow_id for workflow in workflows)
 
+    async def test_queues_with_something_ready_and_how_much(self, store: Store) -> None:
+        assert list(await store.workflows.ready_queues()) == []
+        await kept(store, started(ready=("n/a", "n/b")), started(ready=("n/a",)), started())
+        assert sorted(await store.workflows.ready_queues()) == ["n/a", "n/b"]
+        assert [await store.workflows.ready_count(queue, 10) for queue in ("n/a", "n/b", "n/c")] == [2, 1, 0]
+        assert await store.workflows.ready_count("n/a", 1) == 1
+
     async def test_claimed_by_session(self, store: Store) -> None:
         first, second = started(sessions=("one", "two")), started(sessions=("two",))
         await kept(store, first, second, started())
