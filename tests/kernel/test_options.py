@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Exhaustion, StepDefinition, StepOptions
 from perdure_server.kernel.effects import StepRequeued
 from perdure_server.kernel.options import as_run, merged, update_options
 from perdure_server.kernel.rejection import Reason
-from perdure_server.kernel.values import RetryPolicy
+from perdure_server.kernel.values import Paused, RetryPolicy
 from perdure_server.kernel.workflow import StepState
 from tests.kernel.harness import T0, Run, activity, after, on_signal, plan, refused, waiting
 
@@ -137,3 +139,10 @@ def test_the_newer_change_wins() -> None:
     both = merged(options(priority=1, queue="a"), options(priority=2, step_timeout=None))
     assert both.fields == ("priority", "queue", "step_timeout")
     assert (both.values.priority, both.values.queue) == (2, "a")
+
+
+def test_nothing_is_granted_while_the_definition_is_paused() -> None:
+    run = Run(replace(plan("a"), paused=Paused(T0)))
+    refused(Reason.STEP_STATE_INVALID, lambda: run.grant("a"))
+    run.definition = plan("a")
+    run.grant("a")
