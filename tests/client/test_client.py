@@ -13,13 +13,13 @@ from perdure import (
     Conflict,
     Context,
     Definition,
-    DefinitionRejected,
     ErrorReason,
     Failure,
     InvalidRequest,
     NotAllowed,
     NotFound,
     PerdureError,
+    Rate,
     StartSignal,
     StepState,
     Unavailable,
@@ -191,17 +191,6 @@ async def test_definitions_are_registered_activated_and_read(client: Client) -> 
         await client.definitions.get("nothing")
 
 
-async def test_what_the_server_cannot_do_yet_is_refused_by_name(client: Client) -> None:
-    definition = Definition("greedy")
-
-    @definition.step(permits={"gpu": 1})
-    async def work(ctx: Context[None]) -> None: ...
-
-    with pytest.raises(DefinitionRejected) as caught:
-        await client.definitions.register(definition)
-    assert "permits" in str(caught.value)
-
-
 async def test_the_server_tells_about_itself(client: Client) -> None:
     info = await client.server_info()
     assert info.server_version
@@ -239,3 +228,15 @@ async def test_errors_have_one_root(real: Running) -> None:
             with pytest.raises(PerdureError) as caught:
                 await call
             assert caught.value.reason in set(ErrorReason)
+
+
+async def test_resources_are_put_listed_and_deleted(client: Client) -> None:
+    made = await client.resources.put("llm", capacity=5, rate=Rate(10, timedelta(seconds=1)), per_label="tenant", description="calls")
+    assert (made.name, made.capacity, made.rate, made.per_label) == ("llm", 5, Rate(10, timedelta(seconds=1), 10), "tenant")
+    assert [found async for found in client.resources.list()] == [made]
+    with pytest.raises(Conflict):
+        await client.resources.put("llm", capacity=6, etag="r1")
+    assert (await client.resources.put("llm", etag=made.etag)).rate is None
+    await client.resources.delete("llm")
+    with pytest.raises(NotFound):
+        await client.resources.delete("llm")

@@ -9,9 +9,10 @@ from perdure.v1 import errors_pb2
 NAMES = """
 AccessDenied AlreadyExists Branch CallTimeout Change ChildStep Chosen ClaimLost Client Condition Conflict Context Definition
 DefinitionRejected End ErrorReason Event Failure Frame FramesReset Gap HookFacts InvalidRequest MapError MapResult MapStep NotAllowed
-NotFound NotImplementedYet Overloaded Page Payload PayloadRejected PerdureError RegisteredDefinition Resolution Retry Run ServerFault
-Signalled Snapshot StartSignal Step StepPolicy StepState StepView Unavailable UnfinishedStep Violation Wait WaitStep Wake Woken Worker
-Workflow WorkflowCancelled WorkflowFailed WorkflowNotCompleted WorkflowPolicy WorkflowRef WorkflowState WorkflowTerminated
+NotFound NotImplementedYet Overloaded Page Payload PayloadRejected PerdureError PermitHolder Rate RegisteredDefinition Resolution
+Resource Retry Run ServerFault Signalled Snapshot StartSignal Step StepPolicy StepState StepView Unavailable UnfinishedStep Violation
+Wait WaitStep Wake Woken Worker Workflow WorkflowCancelled WorkflowFailed WorkflowNotCompleted WorkflowPolicy WorkflowRef WorkflowState
+WorkflowTerminated
 """
 
 

@@ -193,7 +193,7 @@ class Run:
         ticket = Ticket(nonce or f"{next(_count):028x}", f"{next(_count):016x}", session, 1, acknowledged)
         known = self.definition.by_name.get(name)
         needed = tuple(HeldPermit(permit.resource, permit.units) for permit in known.permits) if known is not None else ()
-        ticket = replace(ticket, **({"permits": needed, "permits_for": self.workflow.revision} | ticket_fields))
+        ticket = replace(ticket, **({"permits": needed, "permits_for": (self.workflow.run_id, self.workflow.revision)} | ticket_fields))
         before = self.step(name).claim_no
         claim = self.do(lambda draft: claims.grant(draft, name, ticket))
         self.tally[name]["granted"] += self.step(name).claim_no - before

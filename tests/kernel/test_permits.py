@@ -58,13 +58,14 @@ class TestGrant:
         run.grant("a", permits=(HeldPermit("llm", 2, stripe=0), HeldPermit("llm", 1, stripe=4)))
         assert run.state("a") is StepState.RUNNING
 
-    def test_permits_of_another_revision_are_refused(self) -> None:
+    def test_permits_of_another_revision_or_run_are_refused(self) -> None:
         run = Run(plan(limited(), "b"))
-        revision = run.workflow.revision
+        run_id, revision = run.workflow.run_id, run.workflow.revision
         run.grant("b")
-        with pytest.raises(PermitsLacking):
-            run.grant("a", permits_for=revision)
-        run.grant("a", permits_for=revision + 1)
+        for other in ((run_id, revision), (f"{1:024x}", revision + 1)):
+            with pytest.raises(PermitsLacking):
+                run.grant("a", permits_for=other)
+        run.grant("a", permits_for=(run_id, revision + 1))
 
     def test_a_step_without_permits_takes_none(self) -> None:
         run = Run(plan("a"))

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.resources import Holder, Rate, Resource, Stripe, Waiting, Want, Work, adopt, new_stripe, perform
+from perdure_server.kernel.resources import Holder, Rate, Resource, Stripe, Waiting, Want, Work, adopt, new_stripe, perform, speak
 from tests.kernel.harness import T0
 
 ME, OTHER = "server-1", "server-2"
@@ -25,12 +25,12 @@ def want(name: str, since: int = T0, units: int = 1) -> Want:
 
 
 def take(found: Stripe, *wants: Want, now: int = T0, **fields: object) -> tuple[Stripe, frozenset[str]]:
-    done = perform(found, Work(ME, now, wants=wants, **fields))  # type: ignore[arg-type]  # fields of Work
+    done = perform(found, Work(ME, now, now, wants=wants, **fields))  # type: ignore[arg-type]  # fields of Work
     return done.stripe, done.granted
 
 
 def give(found: Stripe, *names: str) -> Stripe:
-    return perform(found, Work(ME, T0, releases=frozenset(names))).stripe
+    return perform(found, Work(ME, T0, T0, releases=frozenset(names))).stripe
 
 
 class TestCapacity:
@@ -141,15 +141,15 @@ class TestRate:
 class TestHolders:
     def test_an_audit_frees_only_what_it_saw(self) -> None:
         held, _ = take(stripe(), want("a"))
-        stamped = perform(held, Work(ME, T0, stamps=(("a", 5), ("gone", 5))))
+        stamped = perform(held, Work(ME, T0, T0, stamps=(("a", 5), ("gone", 5))))
         assert stamped.stamped == {"a"}
         assert stamped.stripe.by_nonce["a"].revision == 5
-        assert perform(stamped.stripe, Work(ME, T0, frees=frozenset({("a", 1)}))).stripe is stamped.stripe
-        assert perform(stamped.stripe, Work(ME, T0, frees=frozenset({("a", 5)}))).stripe.holders == ()
+        assert perform(stamped.stripe, Work(ME, T0, T0, frees=frozenset({("a", 1)}))).stripe is stamped.stripe
+        assert perform(stamped.stripe, Work(ME, T0, T0, frees=frozenset({("a", 5)}))).stripe.holders == ()
 
     def test_what_is_freed_cannot_be_stamped(self) -> None:
         held, _ = take(stripe(), want("a"))
-        done = perform(held, Work(ME, T0, frees=frozenset({("a", 1)}), stamps=(("a", 2),)))
+        done = perform(held, Work(ME, T0, T0, frees=frozenset({("a", 1)}), stamps=(("a", 2),)))
         assert (done.stripe.holders, done.stamped) == ((), frozenset())
 
 
@@ -168,7 +168,8 @@ class TestTurns:
 
     def test_a_server_speaks_for_itself_alone(self) -> None:
         word = Waiting(ME, T0, 4, 9, T0)
-        found, _ = take(self.others(T0), waiting=word)
+        found = speak(self.others(T0), ME, word, T0)
         assert {each.server for each in found.waiting} == {ME, OTHER}
-        found, _ = take(found)
-        assert {each.server for each in found.waiting} == {OTHER}
+        assert speak(found, ME, word, T0) is found
+        assert {each.server for each in speak(found, ME, None, T0).waiting} == {OTHER}
+        assert {each.server for each in speak(found, ME, word, T0 + limits.WAITING_KEPT_FOR + 1).waiting} == {ME}

@@ -204,6 +204,10 @@ def test_c47_faults_of_map_and_child_steps(field: str, step: StepDefinition) -> 
     assert f"definition.steps[0].{field}" in [found for found, _ in caught.value.violations]
 
 
+def test_a_wait_step_holds_no_permits() -> None:
+    assert only_fault(activity("a", kind=StepKind.WAIT, wait=Wait((after(1),)), permits=(Permit("gpu"),)))[0].endswith("permits")
+
+
 def test_a_wait_belongs_to_a_wait_step_and_to_no_other() -> None:
     assert only_fault(activity("a", kind=StepKind.WAIT))[0] == "definition.steps[0].wait"
     assert only_fault(activity("a", wait=Wait((after(1),))))[0] == "definition.steps[0].wait"

@@ -43,22 +43,11 @@ def with_step() -> tuple[WireDefinition, WireStep]:
     return message, message.steps.add(name="a")
 
 
-def later_permits(message: WireDefinition, step: WireStep) -> None:
-    step.policy.permits.add(resource="llm")
-
-
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        (later_permits, "definition.steps[0].policy.permits"),
-    ],
-)
-def test_what_has_no_rules_yet_is_refused_by_name(change: object, field: str) -> None:
+def test_permits_are_units_of_resources() -> None:
     message, step = with_step()
-    change(message, step)  # type: ignore[operator]  # one of the functions above
-    error = faults_of(message)
-    assert (error.reason, [name for name, _ in error.violations]) == (Reason.NOT_SUPPORTED_YET, [field])
-    assert_path_exists(field)
+    step.policy.permits.add(resource="llm")
+    step.policy.permits.add(resource="gpu", units=4)
+    assert decoded(message).by_name["a"].permits == (Permit("llm", 1), Permit("gpu", 4))
 
 
 def test_a_map_step_and_its_policy() -> None:
@@ -299,7 +288,7 @@ def assert_path_exists(path: str) -> None:
 def test_a_faulty_offer_spoils_only_itself() -> None:
     good = OfferedDefinition(definition=with_step()[0])
     bad = OfferedDefinition(definition=with_step()[0])
-    bad.definition.steps[0].policy.permits.add(resource="llm")
+    bad.definition.steps[0].policy.attempt_timeout.seconds = -1
     found = definitions.offered([bad, good], "default")
     assert isinstance(found[0], FieldViolation)
     assert isinstance(found[1], Definition)

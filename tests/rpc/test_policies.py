@@ -69,8 +69,8 @@ async def test_faults_are_named_where_the_request_has_them(served: Served) -> No
         "DEFINITION_INVALID",
         {"workflow_policy.max_lost_claims", "steps[0].policy.queue", "steps[0].policy.retry.backoff_coefficient"},
     )
-    found = await refused(update(served, steps=[StepPolicyUpdate(step="b", policy=policy(permits=[{"resource": "llm"}]))]))
-    assert (found.reason, list(found.fields)) == ("NOT_SUPPORTED_YET", ["steps[0].policy.permits"])
+    found = await refused(update(served, steps=[StepPolicyUpdate(step="b", policy=policy(permits=[{"resource": "?"}]))]))
+    assert (found.reason, list(found.fields)) == ("DEFINITION_INVALID", ["steps[0].policy.permits[0].resource"])
     found = await refused(update(served, steps=[StepPolicyUpdate(step="zz")], request_id="x" * 200, reason="x" * 5_000))
     assert set(found.fields) == {"steps[0].step", "request_id", "reason"}
 

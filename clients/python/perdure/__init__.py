@@ -35,6 +35,7 @@ from perdure.map_result import MapError, MapResult
 from perdure.payloads import Payload
 from perdure.reasons import ErrorReason
 from perdure.resolution import Resolution
+from perdure.resources import PermitHolder, Rate, Resource
 from perdure.retry import Retry
 from perdure.run import Run
 from perdure.starting import StartSignal
@@ -79,8 +80,11 @@ __all__ = [
     "Payload",
     "PayloadRejected",
     "PerdureError",
+    "PermitHolder",
+    "Rate",
     "RegisteredDefinition",
     "Resolution",
+    "Resource",
     "Retry",
     "Run",
     "ServerFault",

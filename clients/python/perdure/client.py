@@ -13,6 +13,7 @@ from perdure.calls import Calls
 from perdure.config import connection_config
 from perdure.definition import Definition
 from perdure.definitions import Definitions
+from perdure.resources import Resources
 from perdure.run import Run
 from perdure.starting import OnClosed, OnOpen, StartSignal, output_type, set_policies, set_times, signals_of
 from perdure.steps import StepName
@@ -47,6 +48,8 @@ class Client:
         self._calls = Calls(self.config, timeout.total_seconds(), connect_timeout.total_seconds(), credentials, channel)
         self.definitions = Definitions(self._calls)
         """The definitions of the namespace."""
+        self.resources = Resources(self._calls)
+        """The resources of the namespace, whose permits steps hold."""
 
     def __repr__(self) -> str:
         return f"<Client {self.config.address} {self.config.namespace}>"

@@ -105,8 +105,8 @@ class Aftermath:
                 local = self._claims.get(claim.nonce)
                 if local is not None:
                     local.stream.lose(local, cause)
-            case PermitsFreed():
-                pass
+            case PermitsFreed(claim):
+                self._dispatch.permits_freed(workflow, claim)
             case AttemptEnded() | WorkflowStarted() | WorkflowEnded():
                 self._span(workflow, effect)
 

@@ -10,8 +10,9 @@ from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.permits import PermitsLacking
 from perdure_server.kernel.seal import queue_id
-from perdure_server.kernel.workflow import StepState, Workflow
+from perdure_server.kernel.workflow import Claim, StepState, Workflow
 from perdure_server.ports.coordination import ReadyItem
 from perdure_server.ports.errors import CoordinationUnavailable
 
@@ -33,6 +34,11 @@ class Dispatch:
         self._withdrawn: list[ReadyItem] = []
         self._announcing = False
         self._granting: set[tuple[bytes, str]] = set()
+        # Permits take over the steps that need some.
+        self.takes: Callable[[bytes, str, Slot], bool] = lambda _workflow_id, _name, _slot: False
+        self.lacking: Callable[[bytes, str, Slot], None] = lambda _workflow_id, _name, _slot: None
+        self.permits_freed: Callable[[Workflow, Claim], None] = lambda _workflow, _claim: None
+        self.waits: Callable[[bytes, str], bool] = lambda _workflow_id, _name: False
 
     def offer(self, definition: Definition, workflow: Workflow, name: str) -> None:
         """A step of a stored instance is READY: give it to a free slot here, unless others are known to wait for one; else announce it."""
@@ -43,7 +49,12 @@ class Dispatch:
         slot = self._desk.reserve(queue) if not self._desk.has_backlog(queue) else None
         if slot is not None:
             self.grant(workflow.workflow_id, name, slot)
-            return
+        else:
+            self.announce(definition, workflow, name)
+
+    def announce(self, definition: Definition, workflow: Workflow, name: str) -> None:
+        """Offer a READY step in its ready queue, to whoever has a free slot."""
+        step, queue = workflow.steps[name], queue_id(definition, workflow, name)
         plan = definition.by_name[name]
         priority = plan.priority if plan.priority is not None else workflow.priority
         fairness = (workflow.fairness_key, workflow.fairness_weight)
@@ -58,7 +69,9 @@ class Dispatch:
         self._announce_soon()
 
     def grant(self, workflow_id: bytes, name: str, slot: Slot) -> None:
-        """Write the claim for a reserved slot; the slot comes back if the step is not ready any more."""
+        """Write the claim for a reserved slot; the slot comes back if the step is not ready any more. What needs permits waits for them."""
+        if self.takes(workflow_id, name, slot):
+            return
         self._granting.add((workflow_id, name))
         if slot.pool.prepare is not None:
             self._supervisor.run(self._grant_prepared(workflow_id, name, slot, slot.pool.prepare), "grant")
@@ -77,8 +90,11 @@ class Dispatch:
     def _submit(self, workflow_id: bytes, name: str, slot: Slot) -> None:
         def done(future: "asyncio.Future[tuple[None, Workflow]]") -> None:
             self._granting.discard((workflow_id, name))
-            if future.cancelled() or future.exception() is not None:
+            error = None if future.cancelled() else future.exception()
+            if future.cancelled() or error is not None:
                 self._desk.release(slot)
+            if isinstance(error, PermitsLacking):
+                self.lacking(workflow_id, name, slot)
 
         self._mailboxes.submit(workflow_id, GrantCommand(name, slot)).add_done_callback(done)
 
@@ -115,7 +131,7 @@ class Dispatch:
 
     def is_granting(self, workflow_id: bytes, name: str) -> bool:
         """Whether this server writes a claim of the step right now."""
-        return (workflow_id, name) in self._granting
+        return (workflow_id, name) in self._granting or self.waits(workflow_id, name)
 
     async def _take_for(self, pool: Pool) -> None:
         limit = min(pool.credit, _TAKE_LIMIT)

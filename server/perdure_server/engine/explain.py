@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.permit_facts import PermitExplainer, PermitFacts
 from perdure_server.engine.queries import Queries
 from perdure_server.engine.values import QueueFact, Ref, View
 from perdure_server.kernel import limits
@@ -38,6 +39,7 @@ class StepFacts(Struct, frozen=True):
     queue: QueueFacts | None = None
     fact: QueueFact | None = None  # about that queue, as every reader is told
     lease_end: int | None = None
+    permit: PermitFacts | None = None  # what a throttled step lacks
 
 
 class Explanation(Struct, frozen=True):
@@ -50,10 +52,11 @@ class Explanation(Struct, frozen=True):
 class Explainer:
     """Reads the instance, the sessions of its namespace, and how long the queues are."""
 
-    def __init__(self, parts: Parts, queries: Queries) -> None:
+    def __init__(self, parts: Parts, queries: Queries, permits: PermitExplainer) -> None:
         self._sessions = parts.store.sessions
         self._coordination = parts.coordination
         self._queries = queries
+        self._permits = permits
 
     async def explain(self, ref: Ref, step: str = "") -> Explanation:
         """All steps that have not ended, or only `step`. Raises Rejection WORKFLOW_NOT_FOUND, FENCED, STEP_NOT_FOUND; StoreUnavailable."""
@@ -72,7 +75,8 @@ class Explainer:
             return StepFacts(plan, step, tuple((name, state) for name, state in needed if state not in STEP_ENDS))
         if step.state is StepState.READY:
             queue = queue_id(view.definition, workflow, plan.name)
-            return StepFacts(plan, step, queue=await self._queue(view, plan, sessions), fact=view.facts.get(queue))
+            permit = await self._permits.facts(workflow, plan, step)
+            return StepFacts(plan, step, queue=await self._queue(view, plan, sessions), fact=view.facts.get(queue), permit=permit)
         if step.claim is not None:
             holder = next((session for session in sessions if session.session_id == step.claim.session_id), None)
             return StepFacts(plan, step, lease_end=holder.lease_until if holder is not None else None)

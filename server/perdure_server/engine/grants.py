@@ -62,6 +62,7 @@ def build_claim(definition: Definition, workflow: Workflow, name: str, pool: Poo
         failed_inputs=failed,
         hook=_hook(definition, workflow, name) if name in definition.hook_steps else None,
         cursor=step.children.page_cursor if step.children is not None else None,
+        stop_at_lease_end=bool(claim.permits),
     )
 
 

@@ -16,6 +16,7 @@ FRAMES = "f"
 DEFINITIONS = "d"
 SERVER = "s"
 SESSION = "c"
+PERMITS = "p"
 LOST_TRACK = "*"
 LISTEN_LOOP = "listen"
 _POLL_BATCH = 1_000
@@ -64,6 +65,7 @@ class Hub:
         self.on_definitions: Callable[[], None] = lambda: None
         self.on_server: Callable[[bytes], None] = lambda _: None
         self.on_session: Callable[[str, int], None] = lambda _session_id, _connection_no: None
+        self.on_permits: Callable[[str], None] = lambda _: None  # told a line in which units came free, or whose resource changed
         self.is_alone: Callable[[], bool] = lambda: False  # no other server was heard of for some seconds
         self.claimed: Callable[[], Iterable[bytes]] = tuple  # workflows with claims of this server's streams
         self.known: Callable[[bytes], Workflow | None] = lambda _: None
@@ -182,6 +184,8 @@ class Hub:
             self.on_server(wakeup.key)
         elif wakeup.topic == SESSION:
             self.on_session(wakeup.key.decode(), wakeup.revision)
+        elif wakeup.topic == PERMITS:
+            self.on_permits(wakeup.key.decode())
         elif wakeup.topic == FRAMES:
             self._wake_for_frames(wakeup.key)
         elif wakeup.topic == DEFINITIONS:

@@ -27,6 +27,7 @@ from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.operations import Operations
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.people import People
+from perdure_server.engine.permit_parts import PermitParts
 from perdure_server.engine.polls import Polls
 from perdure_server.engine.queries import Queries
 from perdure_server.engine.queues import QueueBook
@@ -122,7 +123,6 @@ class Engine:
         self.queues = QueueBook(parts, self.catalog, self.sweep.is_mine)
         self.queries = Queries(store, self.catalog, self.hub, self.queues)
         self.people = People(parts, self.mailboxes, self.queries, self.spill)
-        self.explain = Explainer(parts, self.queries).explain
         self.get = self.queries.get
         self.wait_for_result = self.queries.wait_for_result
         self.fetch_payload = self.queries.fetch_payload
@@ -130,6 +130,8 @@ class Engine:
         self.definitions, self.list_workers = store.definitions.list, store.sessions.list
         self.polls = Polls(parts, self.desk, self.subscriptions, self._give_back)
         self.children = ChildWorkflows(parts, self.mailboxes, self.catalog, self.duties, self.spill)
+        self.permits = PermitParts(parts, self)
+        self.explain = Explainer(parts, self.queries, self.permits.explainer).explain
         self._aftermath = Aftermath(parts, self.dispatch, self.hub, self.sweep, self.claims)
         self._aftermath.on_children = self.children.tend_soon
         self.retention = Retention(parts, self.mailboxes, self.duties, self.hub)
@@ -171,6 +173,7 @@ class Engine:
             "refresh": self.workers.refresh_step,
             **self.operations.loops(),
             **self.starters.loops(),
+            **self.permits.loops(),
             LISTEN_LOOP: self.hub.listen_step,
             "poll": self.hub.poll_step,
         }

@@ -130,6 +130,7 @@ class GrantedClaim(Struct, frozen=True):
     failed_inputs: Mapping[str, Failure] = {}
     hook: HookFacts | None = None
     cursor: Payload | None = None
+    stop_at_lease_end: bool = False  # it holds permits
 
 
 class ResultIn(Struct, frozen=True, omit_defaults=True):

@@ -27,7 +27,7 @@ class Ticket(Struct, frozen=True, omit_defaults=True):
     acknowledged: bool = False
     worker_id: str = ""
     permits: tuple[HeldPermit, ...] = ()
-    permits_for: int = 0  # the revision of the workflow that the permits were taken for
+    permits_for: tuple[str, int] = ("", 0)  # the run, and the revision of it, that the permits were taken for
     waited: int = 0  # how long (ms) the step waited for permits without being stored as throttled
 
 

@@ -45,6 +45,7 @@ UNSERVED_AFTER: Final = 30 * SECOND  # so long nobody must serve a queue before 
 REVISION_POLL_INTERVAL: Final = 2 * SECOND
 THROTTLED_AFTER: Final = SECOND // 2  # a step that lacks permits for this long is stored as throttled
 WAITING_FRESH_FOR: Final = 1_500  # how long another server's word of its waiters keeps units for them
+WAITING_KEPT_FOR: Final = MINUTE
 AUDIT_INTERVAL: Final = 5 * SECOND
 AUDITED_AFTER: Final = 10 * SECOND  # a holder this young is in the middle of its grant
 DRAIN_GRACE: Final = 10 * SECOND

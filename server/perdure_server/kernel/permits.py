@@ -7,13 +7,13 @@ from perdure_server.kernel.workflow import HeldPermit, StepState, Throttle
 
 
 class PermitsLacking(Rejection):
-    """The step is READY, but the ticket's permits are not those that it needs, or were taken for another revision of the workflow."""
+    """The step is READY, but the ticket's permits are not those that it needs, or were taken for another run or revision."""
 
     def __init__(self, step: str) -> None:
         super().__init__(Reason.STEP_STATE_INVALID, "The step needs permits that are taken for it as it is now.", step=step)
 
 
-def require_permits(draft: Draft, name: str, brought: tuple[HeldPermit, ...], taken_for: int) -> None:
+def require_permits(draft: Draft, name: str, brought: tuple[HeldPermit, ...], taken_for: tuple[str, int]) -> None:
     """Raise PermitsLacking unless the ticket brings what the step needs, taken for the very revision that this write is based on.
 
     So a holder whose workflow has moved beyond its revision can never become a claim, and whoever finds it may free it.
@@ -21,7 +21,8 @@ def require_permits(draft: Draft, name: str, brought: tuple[HeldPermit, ...], ta
     units: dict[str, int] = {}
     for permit in brought:
         units[permit.resource] = units.get(permit.resource, 0) + permit.units
-    if taken_for != draft.workflow.revision or units != {permit.resource: permit.units for permit in draft.plan(name).permits}:
+    workflow = draft.workflow
+    if taken_for != (workflow.run_id, workflow.revision) or units != {permit.resource: permit.units for permit in draft.plan(name).permits}:
         raise PermitsLacking(name)
 
 

@@ -60,6 +60,8 @@ def check_policy(field: str, step: StepDefinition, renewal_interval: int, report
             report(f"{field}.permits[{position}].resource", f"{permit.resource!r} must match {QUEUE_NAME.pattern[:-2]}")
         if not 1 <= permit.units <= limits.PERMIT_UNITS:
             report(f"{field}.permits[{position}].units", f"must be from 1 to {limits.PERMIT_UNITS}")
+    if step.permits and step.wait is not None:
+        report(f"{field}.permits", "do not belong to a wait step: they are held by claims of workers")
     if len({permit.resource for permit in step.permits}) != len(step.permits):
         report(f"{field}.permits", "names a resource twice")
     _check_retry(f"{field}.retry", step.retry, report)

@@ -39,6 +39,8 @@ class Reason(Enum):
     STEP_STATE_INVALID = auto()
     SCHEDULE_NOT_FOUND = auto()
     SCHEDULE_INVALID = auto()
+    RESOURCE_NOT_FOUND = auto()
+    RESOURCE_IN_USE = auto()
     INVALID_ARGUMENT = auto()
     PAYLOAD_TOO_LARGE = auto()
     PAYLOAD_INVALID = auto()

@@ -181,11 +181,11 @@ class Work(Struct, frozen=True):
 
     server: str
     now: int
+    unshifted: int  # by which words of waiters are judged
     releases: frozenset[str] = frozenset()
     frees: frozenset[tuple[str, int]] = frozenset()
     stamps: tuple[tuple[str, int], ...] = ()
     wants: tuple[Want, ...] = ()
-    waiting: Waiting | None = None
     may_grant: bool = True  # False: other stripes of the resource still drain
 
 
@@ -212,21 +212,28 @@ def perform(stripe: Stripe, work: Work) -> Done:
     if holders != stripe.holders:
         stripe = replace(stripe, holders=holders)
     stripe, granted = _grant(stripe, work)
-    waiting = tuple([found for found in stripe.waiting if found.server != work.server])
-    if work.waiting is not None:
-        waiting = (*waiting, work.waiting)
-    if waiting != stripe.waiting:
-        stripe = replace(stripe, waiting=waiting)
     return Done(stripe, granted, frozenset(stamped))
 
 
+def others_waiting(stripe: Stripe, server: str, unshifted: int) -> list[Waiting]:
+    """What other servers have said lately of their waiters."""
+    return [found for found in stripe.waiting if found.server != server and unshifted - found.time <= limits.WAITING_FRESH_FOR]
+
+
+def speak(stripe: Stripe, server: str, word: Waiting | None, unshifted: int) -> Stripe:
+    """The stripe with what a server says of its waiters now; words that nobody renewed for long go."""
+    kept = [found for found in stripe.waiting if found.server != server and unshifted - found.time <= limits.WAITING_KEPT_FOR]
+    waiting = tuple(kept) if word is None else (*kept, word)
+    return stripe if waiting == stripe.waiting else replace(stripe, waiting=waiting)
+
+
 def _grant(stripe: Stripe, work: Work) -> tuple[Stripe, frozenset[str]]:
-    others = [found for found in stripe.waiting if found.server != work.server and work.now - found.time <= limits.WAITING_FRESH_FOR]
+    others = others_waiting(stripe, work.server, work.unshifted)
     room, saved = stripe.room, stripe.saved(work.now)
     taken: list[Holder] = []
     granted: set[str] = set()
     starts = 0
-    for want in sorted(work.wants, key=lambda want: (want.since, want.holder.nonce)):
+    for want in sorted(work.wants, key=lambda want: want.since):
         if want.holder.nonce in stripe.by_nonce:
             granted.add(want.holder.nonce)
             continue

@@ -18,6 +18,7 @@ from perdure_server.rpc.decode.workflows import page_size
 from perdure_server.rpc.encode import definitions, people, workers
 from perdure_server.rpc.faults import Faults
 from perdure_server.rpc.operations_service import OperationsService
+from perdure_server.rpc.resources_service import ResourcesService
 from perdure_server.rpc.schedules_service import SchedulesService
 from perdure_server.rpc.server_info import ServerFacts, server_info
 from perdure_server.rpc.transport import Context
@@ -27,7 +28,7 @@ from perdure_server.rpc.versions_service import VersionsService
 _RACES = 5
 
 
-class AdminService(OperationsService, SchedulesService, VersionsService):
+class AdminService(OperationsService, ResourcesService, SchedulesService, VersionsService):
     """What deployers, operators and consoles call."""
 
     descriptor = wire.DESCRIPTOR.services_by_name["AdminService"]

@@ -1,23 +1,19 @@
 """Definitions from the wire, and the paths of their faults back to it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 from perdure.v1 import claim_pb2, definition_pb2
 from perdure.v1.definition_pb2 import StepPolicy
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import INPUT, Branch, Definition, Exhaustion, Hook, Hooks, StepDefinition, StepKind
+from perdure_server.kernel.definition import INPUT, Branch, Definition, Exhaustion, Hook, Hooks, Permit, StepDefinition, StepKind
 from perdure_server.kernel.rejection import FieldViolation
 from perdure_server.kernel.values import RetryPolicy, Wait
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.decode import children, values
 from perdure_server.rpc.faults import Faults, RequestRefused
 
-# What policies of a step carry that has no rules yet, with the words for it.
-_LATER_POLICIES: Final = {
-    "permits": "permits of shared resources",
-}
 _EXHAUSTION: Final = {
     StepPolicy.ON_EXHAUSTED_UNSPECIFIED: Exhaustion.FAIL_WORKFLOW,
     StepPolicy.ON_EXHAUSTED_FAIL_WORKFLOW: Exhaustion.FAIL_WORKFLOW,
@@ -109,7 +105,6 @@ def _step(message: definition_pb2.StepDefinition, field: str, faults: Faults, is
     depends_on, needs = _inputs(message, is_hook)
     policy = message.policy
     path = f"{field}.policy"
-    _refuse_later(policy, _LATER_POLICIES, path, faults)
     attempt_timeout = _timeout(policy, "attempt_timeout", path, faults)
     return StepDefinition(
         name=message.name,
@@ -129,6 +124,7 @@ def _step(message: definition_pb2.StepDefinition, field: str, faults: Faults, is
         step_timeout_includes_waits=policy.step_timeout_includes_waits,
         queue_timeout=_timeout(policy, "queue_timeout", path, faults),
         on_exhausted=_exhaustion(policy, path, faults),
+        permits=tuple(Permit(permit.resource, permit.units or 1) for permit in policy.permits),
         priority=policy.priority if policy.HasField("priority") else None,
         max_in_flight=policy.max_in_flight if policy.HasField("max_in_flight") else limits.MAX_IN_FLIGHT,
         parent_close=children.parent_close(policy, path, faults),
@@ -166,12 +162,6 @@ def _inputs(message: definition_pb2.StepDefinition, is_hook: bool) -> tuple[tupl
 
 def _wait(message: definition_pb2.WaitStep, field: str, faults: Faults) -> Wait | None:
     return values.conditions(message.wait, f"{field}.wait", faults) if message.HasField("wait") else None
-
-
-def _refuse_later(message: definition_pb2.StepDefinition | StepPolicy, features: Mapping[str, str], path: str, faults: Faults) -> None:
-    for field, _ in message.ListFields():
-        if field.name in features:
-            faults.unsupported(f"{path}.{field.name}", features[field.name])
 
 
 def _retry(message: definition_pb2.RetryPolicy, field: str, faults: Faults) -> RetryPolicy:

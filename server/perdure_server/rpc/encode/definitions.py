@@ -95,6 +95,8 @@ def policy(target: wire.StepPolicy, source: StepDefinition) -> None:
         timeout: int | None = getattr(source, name)
         if timeout is not None:
             values.duration(getattr(target, name), timeout)
+    for permit in source.permits:
+        target.permits.add(resource=permit.resource, units=permit.units)
     if source.by_worker:
         values.duration(target.attempt_timeout, source.attempt_timeout)
     if source.by_worker or source.child is not None:

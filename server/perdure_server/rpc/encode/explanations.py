@@ -6,8 +6,9 @@ from typing import Final
 from perdure.v1 import workflow_pb2
 from perdure.v1 import workflow_service_pb2 as wire
 from perdure_server.engine.explain import Explanation, QueueFacts, StepFacts
+from perdure_server.engine.permit_facts import PermitFacts
 from perdure_server.engine.values import Unserved
-from perdure_server.kernel.workflow import Paused, StepState, Workflow
+from perdure_server.kernel.workflow import Paused, StepState, Workflow, WorkflowKey
 from perdure_server.rpc.encode import values, workflows
 from perdure_server.rpc.encode.phases import PhaseFound, first, pause_words, step_phase, workflow_phase
 from perdure_server.rpc.encode.workflows import step_next_time
@@ -107,6 +108,9 @@ def _queue(facts: StepFacts, workflow: Workflow) -> Iterator[wire.Blocker]:
     queue = facts.queue
     if queue is None or workflow.paused is not None or _is_paused(facts):
         return
+    if facts.permit is not None:
+        yield _permit(facts.permit, workflow)
+        return
     blocker = wire.Blocker(summary=_queue_words(queue))
     blocker.queue.queue = queue.queue
     blocker.queue.ahead_count = queue.ahead
@@ -115,6 +119,25 @@ def _queue(facts: StepFacts, workflow: Workflow) -> Iterator[wire.Blocker]:
     blocker.queue.incompatible_worker_count = queue.incompatible
     blocker.queue.step_contract = facts.plan.contract
     yield blocker
+
+
+def _permit(permit: PermitFacts, workflow: Workflow) -> wire.Blocker:
+    blocker = wire.Blocker(summary=_permit_words(permit))
+    values.time(blocker.since_time, permit.since)
+    target = blocker.permit
+    target.resource, target.key, target.units = permit.resource, permit.key, permit.units
+    target.in_use, target.capacity, target.ahead_count = permit.in_use, permit.capacity, permit.ahead
+    for holder in permit.holders:
+        values.ref(target.holders.add(), WorkflowKey(workflow.key.namespace, holder.workflow_type, holder.business_key), holder.round)
+    return blocker
+
+
+def _permit_words(permit: PermitFacts) -> str:
+    name = f"{permit.resource} ({permit.key})" if permit.key else permit.resource
+    if not permit.exists:
+        return f"for permits of {name}, which does not exist"
+    of = f" of {permit.capacity}" if permit.capacity else ""
+    return f"for {permit.units} permits of {name}: {permit.in_use}{of} in use, about {permit.ahead} steps before it"
 
 
 def _queue_words(queue: QueueFacts) -> str:
@@ -187,6 +210,8 @@ def _suggestions(facts: StepFacts, workflow: Workflow) -> Iterator[str]:
     step, queue = facts.step, facts.queue
     if step.state is StepState.HELD:
         yield "Settle it (ResolveStep: completed, failed, retry or pass_over), or cancel the workflow (CancelWorkflow)."
+    elif facts.permit is not None and not facts.permit.exists:
+        yield f"Make the resource {facts.permit.resource} (PutResource)."
     elif queue is not None and not queue.workers and workflow.paused is None and not _is_paused(facts):
         yield f"Start a worker that serves {workflow.key.workflow_type}/{facts.plan.name} with this contract from queue {queue.queue}."
     if step.children is not None and step.children.open:

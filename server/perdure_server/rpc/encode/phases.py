@@ -4,12 +4,13 @@
 | --- | --- |
 | HELD | NEEDS_ATTENTION |
 | RUNNING, CANCELLING | EXECUTING |
-| READY | PAUSED if its workflow or definition is, INCOMPATIBLE or NO_WORKER if nobody has served its queue for 30 s, else QUEUED |
+| READY | PAUSED if its workflow or definition is, INCOMPATIBLE or NO_WORKER if nobody has served its queue for 30 s |
+| READY, served | THROTTLED if it lacks permits, else QUEUED |
 | BACKOFF | BACKING_OFF; before the first attempt WAITING (for its start time) |
 | WAITING | WAITING |
 
 A workflow has the first phase of PRECEDENCE that one of its steps has, and PAUSED if it is paused; since the earliest of those steps.
-ExplainWorkflow looks at the workers as they are right now, without the 30 s. THROTTLED comes with permits.
+ExplainWorkflow looks at the workers as they are right now, without the 30 s.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from typing import Final, NamedTuple
 
 from perdure.v1 import workflow_pb2 as wire
 from perdure_server.engine.values import QueueFact, Unserved, View
-from perdure_server.kernel.workflow import Paused, Step, StepState, Workflow
+from perdure_server.kernel.workflow import Paused, Step, StepState, Throttle, Workflow
 
 PRECEDENCE: Final = (
     wire.PHASE_NEEDS_ATTENTION,
@@ -75,13 +76,19 @@ def step_phase(step: Step, paused: Paused | None = None, fact: QueueFact | None 
         fact = QueueFact(Unserved.PAUSED, paused.since, paused)
     if step.state is StepState.READY and fact is not None:
         return _queue_phase(fact, step.since)
+    if step.throttled is not None:
+        return PhaseFound(wire.PHASE_THROTTLED, throttle_words(step.throttled), step.throttled.since)
     if step.state is StepState.BACKOFF and not step.claim_no:
         return PhaseFound(wire.PHASE_WAITING, "for its start time", step.since)
+    return PhaseFound(phase, _words(step), step.since)
+
+
+def _words(step: Step) -> str:
     if step.state is StepState.WAITING:
-        return PhaseFound(phase, "for " + " or ".join(condition.name for condition in step.wait), step.since)
+        return "for " + " or ".join(condition.name for condition in step.wait)
     if step.state is StepState.HELD:
-        return PhaseFound(phase, "a person must decide" + _failed_with(step), step.since)
-    return PhaseFound(phase, _REASONS.get(step.state, ""), step.since)
+        return "a person must decide" + _failed_with(step)
+    return _REASONS.get(step.state, "")
 
 
 def workflow_phase(workflow: Workflow, facts: Mapping[str, QueueFact] = _NO_FACTS) -> PhaseFound | None:
@@ -124,6 +131,11 @@ def pause_words(paused: Paused) -> str:
     """Who paused it, and why, as far as they said."""
     who = f"paused by {paused.actor}" if paused.actor else "paused"
     return f"{who}: {paused.reason}" if paused.reason else who
+
+
+def throttle_words(throttled: Throttle) -> str:
+    """Which permits are lacking."""
+    return f"for permits of {throttled.resource}" + (f" ({throttled.key})" if throttled.key else "")
 
 
 def _failed_with(step: Step) -> str:

@@ -53,6 +53,8 @@ def claim(target: claim_pb2.Claim, source: GrantedClaim) -> None:
         target.generation = source.generation
     if source.begin_after_renewed:
         target.begin_after_renewed = True
+    if source.stop_at_lease_end:
+        target.stop_at_lease_end = True
     if source.cancel_requested:
         target.cancel_requested = True
     if plan.silence_timeout is not None:

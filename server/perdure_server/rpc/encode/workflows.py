@@ -185,6 +185,9 @@ def step(target: wire.StepView, source: Step, plan: StepDefinition, with_payload
     target.compensates = source.compensates
     target.totals.lost_claims = source.lost_claims
     target.totals.waits = source.waits
+    target.totals.permit_waits = source.permit_waits
+    if source.permit_wait_time:
+        values.duration(target.totals.permit_wait_duration, source.permit_wait_time)
     if source.last_frame_seq is not None:
         target.last_frame_seq = source.last_frame_seq
     if source.failure is not None:

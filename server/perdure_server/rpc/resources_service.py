@@ -1,0 +1,69 @@
+"""The part of AdminService for resources of permits."""
+
+from msgspec.structs import replace
+
+from perdure.v1 import admin_service_pb2 as wire
+from perdure_server.engine.service import Engine
+from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.resources import Resource
+from perdure_server.rpc import page_tokens
+from perdure_server.rpc.decode import resources as decode
+from perdure_server.rpc.encode import resources as encode
+from perdure_server.rpc.transport import Context
+
+
+class ResourcesService:
+    """A part of AdminService, which sets `_engine`."""
+
+    _engine: Engine
+
+    async def put_resource(self, request: wire.PutResourceRequest, _context: Context) -> wire.PutResourceResponse:
+        """Make or change a resource; the same again changes nothing."""
+        wanted = decode.put(request)
+        old = await self._engine.permits.resources.get(wanted.namespace, wanted.name)
+        _require_etag(request.resource.etag, old, wanted.name)
+        merged = decode.merged(request, old, wanted)
+        if request.validate_only:
+            stored = replace(merged, revision=old.revision, update_time=old.update_time) if old is not None else merged
+        else:
+            stored = await self._engine.permits.resources.put(old, merged)
+        response = wire.PutResourceResponse(created=old is None)
+        encode.usage(response.resource, await self._engine.permits.resources.usage(stored), self._engine.clock.now())
+        return response
+
+    async def list_resources(self, request: wire.ListResourcesRequest, _context: Context) -> wire.ListResourcesResponse:
+        """Resources by name, with their use."""
+        namespace, name, size = decode.listed(request)
+        response = wire.ListResourcesResponse()
+        now = self._engine.clock.now()
+        if name:
+            found = await self._engine.permits.resources.get(namespace, name)
+            if found is not None:
+                encode.usage(response.resources.add(), await self._engine.permits.resources.usage(found), now)
+            return response
+        scope = ("resources", namespace)
+        after = page_tokens.decode_key(scope, request.page_token)
+        rows = await self._engine.permits.resources.list(namespace, after[0] if after else "", size + 1)
+        for row in rows[:size]:
+            encode.usage(response.resources.add(), row, now)
+        if len(rows) > size:
+            response.next_page_token = page_tokens.encode_key(scope, [rows[size - 1].resource.name])
+        return response
+
+    async def delete_resource(self, request: wire.DeleteResourceRequest, _context: Context) -> wire.DeleteResourceResponse:
+        """Remove a resource that nobody uses."""
+        namespace, name = decode.deleted(request)
+        found = await self._engine.permits.resources.get(namespace, name)
+        if found is None:
+            raise Rejection(Reason.RESOURCE_NOT_FOUND, "There is no such resource.", resource=name)
+        _require_etag(request.etag, found, name)
+        if request.validate_only:
+            await self._engine.permits.resources.check_unused(found)
+        else:
+            await self._engine.permits.resources.delete(found)
+        return wire.DeleteResourceResponse()
+
+
+def _require_etag(etag: str, found: Resource | None, name: str) -> None:
+    if etag and (found is None or etag != encode.etag_of(found)):
+        raise Rejection(Reason.REVISION_CONFLICT, "The resource has changed meanwhile: read it again.", resource=name)
