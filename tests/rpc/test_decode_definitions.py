@@ -104,7 +104,7 @@ def test_defaults() -> None:
         None,
         None,
     )
-    assert (found.cancel_grace, found.max_lost_claims, found.retention) == (limits.CANCEL_GRACE, limits.MAX_LOST_CLAIMS, limits.RETENTION)
+    assert (found.cancel_grace, found.max_lost_claims, found.retention) == (limits.CANCEL_GRACE, limits.MAX_LOST_CLAIMS, None)
 
 
 def test_needs_default_to_the_dependencies_or_to_the_input() -> None:
