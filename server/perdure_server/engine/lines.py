@@ -1,6 +1,6 @@
 """The line before one resource, or one key of it: its waiters on this server, and its stripes."""
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -95,6 +95,7 @@ class Line:
         self._settled = -1
         self._order: list[tuple[int, int]] = []
         self._waiters: dict[tuple[int, int], Waiter] = {}
+        self._with_slot: list[Waiter] = []
         self._refill_at: int | None = None
 
     # ---------------------------------------------------------------------------------------------------------- waiters
@@ -105,22 +106,25 @@ class Line:
         if waiter.place not in self._waiters:
             insort(self._order, waiter.place)
         self._waiters[waiter.place] = waiter
+        if waiter.slot is not None:
+            self._with_slot.append(waiter)
         if tried:
             waiter.again_at = self._clock.unshifted() + _AGAIN
             self._look_in(_AGAIN)
         else:
             self.look()
 
+    def hand(self, waiter: Waiter, slot: Slot) -> None:
+        """A slot came for a waiter of this line."""
+        waiter.slot = slot
+        self._with_slot.append(waiter)
+        self.look()
+
     def leave(self, waiter: Waiter) -> None:
         """Wait here no longer."""
         waiter.line = None
         if self._waiters.pop(waiter.place, None) is not None:
-            self._order.remove(waiter.place)
-
-    @property
-    def waiters(self) -> list[Waiter]:
-        """All of them, in order."""
-        return [self._waiters[place] for place in self._order]
+            del self._order[bisect_left(self._order, waiter.place)]
 
     @property
     def busy(self) -> bool:
@@ -221,10 +225,11 @@ class Line:
         now = self._clock.unshifted()
         empty: set[str] = set()
         picked: list[Picked] = []
-        for waiter in self.waiters[:_SCANNED]:
+        for place in self._order[:_SCANNED]:
             if room <= 0 or starts <= 0:
                 break
-            if waiter.trying or waiter.again_at > now or not self._owner.refresh(waiter):
+            waiter = self._waiters.get(place)  # one that does not wait any more has gone on the way
+            if waiter is None or waiter.trying or waiter.again_at > now or not self._owner.refresh(waiter):
                 continue
             units = self._units(waiter)
             if units > self._capacity(stripe):
@@ -270,10 +275,11 @@ class Line:
 
     def _slots_in_hand(self) -> dict[str, list[Slot]]:
         found: dict[str, list[Slot]] = {}
-        for waiter in self._waiters.values():
+        for waiter in self._with_slot:
             if waiter.slot is not None:
                 found.setdefault(waiter.queue, []).append(waiter.slot)
                 waiter.slot = None
+        self._with_slot.clear()
         return found
 
     def _picked(self, waiter: Waiter, slot: Slot, number: int, starts: int) -> Picked:
@@ -291,14 +297,15 @@ class Line:
 
     def word(self) -> Waiting | None:
         """What this server says of its waiters. Alone, it says nothing of those who will not wait long."""
-        waiting = [waiter for waiter in self._waiters.values() if not waiter.trying]
         now = self._clock.unshifted()
-        if self._hub.is_alone():
-            waiting = [waiter for waiter in waiting if now - waiter.entered >= limits.THROTTLED_AFTER]
+        soonest = limits.THROTTLED_AFTER if self._hub.is_alone() else 0
+        found = (self._waiters[place] for place in self._order[:_SCANNED])
+        waiting = [waiter for waiter in found if not waiter.trying and now - waiter.entered >= soonest]
         if not waiting:
             return None
-        units = sum(self._units(waiter) for waiter in waiting)
-        return Waiting(self._parts.settings.server_id, min(waiter.since for waiter in waiting), len(waiting), units, now)
+        beyond = max(0, len(self._order) - _SCANNED)  # of those only the number is told
+        units = sum([self._units(waiter) for waiter in waiting]) + beyond
+        return Waiting(self._parts.settings.server_id, waiting[0].since, len(waiting) + beyond, units, now)
 
     def _units(self, waiter: Waiter) -> int:
         return sum(units for resource, key, units in waiter.needs if (resource, key) == (self.name, self.key))

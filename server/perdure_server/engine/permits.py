@@ -93,8 +93,7 @@ class Permits:
             if slot is None:
                 return
             if waiter is not None and waiter.line is not None and waiter.slot is None and not waiter.trying:
-                waiter.slot = slot
-                waiter.line.look()
+                waiter.line.hand(waiter, slot)
             else:
                 self.desk.release(slot)
             return

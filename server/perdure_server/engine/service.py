@@ -123,9 +123,7 @@ class Engine:
         self.queues = QueueBook(parts, self.catalog, self.sweep.is_mine)
         self.queries = Queries(store, self.catalog, self.hub, self.queues)
         self.people = People(parts, self.mailboxes, self.queries, self.spill)
-        self.get = self.queries.get
-        self.wait_for_result = self.queries.wait_for_result
-        self.fetch_payload = self.queries.fetch_payload
+        self.get, self.wait_for_result, self.fetch_payload = self.queries.get, self.queries.wait_for_result, self.queries.fetch_payload
         self.definition, self.versions = self.queries.definition, self.queries.versions
         self.definitions, self.list_workers = store.definitions.list, store.sessions.list
         self.polls = Polls(parts, self.desk, self.subscriptions, self._give_back)
