@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import Exhaustion, Hook, Hooks
+from perdure_server.kernel.definition import Exhaustion, Hook, Hooks, Permit
+from perdure_server.kernel.permits import throttle
 from perdure_server.kernel.values import RetryPolicy
 from perdure_server.kernel.workflow import WorkflowState
 from tests.kernel.families import made, mapped
@@ -52,6 +53,14 @@ def looked_at(run: Run, *_: object) -> Run:
     return run
 
 
+def throttled() -> Run:
+    """`a` lacks permits: its queue time stands still, and it is found by its resource."""
+    run = Run(plan(activity("a", permits=(Permit("llm"),), queue_timeout=6_000)))
+    run.do(lambda draft: throttle(draft, "a", "llm", "", T0))
+    assert run.workflow.ready == ("P/default/llm",)
+    return looked_at(run)
+
+
 def hooked() -> Run:
     """One step and every hook."""
     names = ("on_success", "failure_finalizer", "cancel_finalizer", "prepare_replay")
@@ -60,6 +69,7 @@ def hooked() -> Run:
 
 TABLE: dict[str, tuple[Callable[[], Run], Waker]] = {
     "READY": (lambda: Run(plan("a")), (None, 1, 0)),
+    "READY, throttled": (throttled, (None, 1, 0)),
     "READY, with a workflow timeout": (lambda: Run(plan("a", workflow_timeout=9_000)), (T0 + 9_000, 1, 0)),
     "RUNNING, not acknowledged": (lambda: claimed(acknowledged=False), (T0 + limits.ACKNOWLEDGE_WITHIN, 0, 1)),
     "RUNNING": (claimed, (T0 + 60_000, 0, 1)),
