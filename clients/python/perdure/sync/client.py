@@ -12,6 +12,7 @@ from perdure import limits, payloads
 from perdure.answers import Signalled, Started
 from perdure.config import connection_config
 from perdure.definition import Definition
+from perdure.resources import Resources
 from perdure.starting import OnClosed, OnOpen, StartSignal, output_type, set_policies, set_times, signals_of
 from perdure.steps import StepName
 from perdure.sync.calls import Calls
@@ -48,6 +49,8 @@ class Client:
         self._calls = Calls(self.config, timeout.total_seconds(), connect_timeout.total_seconds(), credentials, channel)
         self.definitions = Definitions(self._calls)
         """The definitions of the namespace."""
+        self.resources = Resources(self._calls)
+        """The resources of the namespace, whose permits steps hold."""
 
     def __repr__(self) -> str:
         return f"<Client {self.config.address} {self.config.namespace}>"
