@@ -16,7 +16,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGE: Final = ROOT / "clients" / "python" / "perdure"
-SOURCES: Final = ("client", "definitions", "run", "watching")
+SOURCES: Final = ("client", "definitions", "resources", "run", "watching")
 
 DROPPED: Final = frozenset({"async", "await"})
 NAMES: Final = {

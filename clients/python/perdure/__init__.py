@@ -35,7 +35,7 @@ from perdure.map_result import MapError, MapResult
 from perdure.payloads import Payload
 from perdure.reasons import ErrorReason
 from perdure.resolution import Resolution
-from perdure.resources import PermitHolder, Rate, Resource
+from perdure.resource_values import PermitHolder, Rate, Resource
 from perdure.retry import Retry
 from perdure.run import Run
 from perdure.starting import StartSignal

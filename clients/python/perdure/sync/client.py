@@ -12,11 +12,11 @@ from perdure import limits, payloads
 from perdure.answers import Signalled, Started
 from perdure.config import connection_config
 from perdure.definition import Definition
-from perdure.resources import Resources
 from perdure.starting import OnClosed, OnOpen, StartSignal, output_type, set_policies, set_times, signals_of
 from perdure.steps import StepName
 from perdure.sync.calls import Calls
 from perdure.sync.definitions import Definitions
+from perdure.sync.resources import Resources
 from perdure.sync.run import Run
 from perdure.sync.worker import Worker
 from perdure.v1 import admin_service_pb2, filter_pb2, workflow_pb2, workflow_service_pb2
