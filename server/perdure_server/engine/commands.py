@@ -13,10 +13,8 @@ from perdure_server.kernel.cancel import cancel
 from perdure_server.kernel.claims import acknowledge, checkpoint, grant, lose, lose_session, silence, undelivered
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.draft import Draft, require_claim
-from perdure_server.kernel.effects import StepReady
 from perdure_server.kernel.outcomes import Failed, Outcome, Report, remember_next, report
 from perdure_server.kernel.people import is_repeat
-from perdure_server.kernel.permits import relax, throttle
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.rounds import activate, archived_id, opens_round
 from perdure_server.kernel.seal import queue_id
@@ -315,45 +313,3 @@ def require_run(draft: Draft, run_id: str) -> None:
     if draft.workflow.run_id != run_id:
         refusal = Rejection(Reason.CLAIM_LOST, "This claim is of an earlier round: drop the work, do not retry.", cause="SUPERSEDED")
         raise OtherRun(draft.workflow, run_id, refusal)
-
-
-class ThrottleCommand(_Plain):
-    """Store that a READY step lacks permits. Answers whether it waits: False = it is not READY any more."""
-
-    def __init__(self, run_id: str, step: str, resource: str, key: str, since: int) -> None:
-        self._claim = (run_id, step)
-        self._lacks = (resource, key, since)
-
-    def apply(self, turn: Turn) -> bool:
-        """Note it; a repeat changes nothing."""
-        run_id, name = self._claim
-        draft = turn.draft
-        if draft.workflow.run_id != run_id or draft.workflow.is_ended:
-            return False
-        throttle(draft, name, *self._lacks)
-        return draft.step(name).throttled is not None
-
-
-class RelaxCommand(_Plain):
-    """The permits are there, but no worker is: the step waits in its queue again."""
-
-    def __init__(self, run_id: str, step: str) -> None:
-        self._run_id = run_id
-        self._step = step
-
-    def apply(self, turn: Turn) -> None:
-        """Note it, and announce the step."""
-        if turn.draft.workflow.run_id == self._run_id and relax(turn.draft, self._step):
-            turn.draft.effects.append(StepReady(self._step))
-
-
-class BumpCommand(_Plain):
-    """Raise the revision if it still is the given one, so that no write that is based on it can succeed any more."""
-
-    def __init__(self, run_id: str, revision: int) -> None:
-        self._seen = (run_id, revision)
-
-    def apply(self, turn: Turn) -> None:
-        """Touch it."""
-        if (turn.draft.workflow.run_id, turn.draft.workflow.revision) == self._seen:
-            turn.draft.touch()

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from perdure_server.engine.claimtable import ClaimTable
-from perdure_server.engine.commands import BumpCommand, RelaxCommand, ThrottleCommand
 from perdure_server.engine.lines import Waiter
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.permit_commands import BumpCommand, RelaxCommand, ThrottleCommand
 from perdure_server.engine.permits import Permits
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import Rejection
