@@ -148,8 +148,7 @@ class Engine:
         self.mailboxes.on_doubt = self._remote_change
         self.mailboxes.on_read = self.workers.reconciliation.noticed
         self.judge.on_dead = self.workers.session_over
-        self.hub.claimed = self.claims.workflows
-        self.hub.known = self.mailboxes.known
+        self.hub.claimed, self.hub.known = self.claims.workflows, self.mailboxes.known
         self.hub.on_remote_change = self._remote_change
         self.hub.on_session = self.workers.superseded
         self.hub.on_definitions = self._definitions_changed
