@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from perdure_server.engine.scripts import NeverSettled, Playbook
 from perdure_server.kernel.child_state import ChildEnd
-from perdure_server.kernel.children import count_ends, count_source, is_counting, tended
+from perdure_server.kernel.children import count_ends, count_source, is_counting
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.outcomes import Completed, Failed
@@ -28,15 +28,13 @@ class TrialChildren:
         self._begun: set[tuple[str, int, int]] = set()
 
     def next_act(self, workflow: Workflow) -> Act | None:
-        """What a server would do now for some step's children, but for their ends: count them, note that they are there."""
+        """What a server would do now for some step's children, but for their ends: count them."""
         for name, step in workflow.steps.items():
             children, plan = step.children, self._definition.by_name[name].child
             if children is None or plan is None or children.over or step.state in STEP_ENDS:
                 continue
             if not children.known and not plan.paged:
                 return _expanding(name)
-            if children.unmade:
-                return _tending(name, children.cursor)
         return None
 
     def begin(self, workflow: Workflow) -> list[tuple[int, Act]]:
@@ -71,14 +69,6 @@ class TrialChildren:
 
 def _expanding(name: str) -> Act:
     return lambda draft: expand(draft, name, count_source(draft, name))
-
-
-def _tending(name: str, upto: int) -> Act:
-    def act(draft: Draft) -> None:
-        tended(draft, name, upto, audited=True)
-        join(draft, name)
-
-    return act
 
 
 def _ending(name: str, generation: int, ends: list[ChildEnd]) -> Act:
