@@ -80,7 +80,7 @@ async def test_c88_a_full_document_leaves_every_way_out(world: World, how: str, 
     await can_be_ended_and_removed(world, server, how)
 
 
-async def test_c65_ten_thousand_failed_attempts_keep_the_last_ten(world: World) -> None:
+async def test_c65_failed_attempts_keep_the_last_ten_and_no_more(world: World) -> None:
     server = await world.server()
     forever = RetryPolicy(max_attempts=None, initial_interval=1, max_interval=1, jitter=0.0)
     await world.define(server, activity("a", retry=forever))
