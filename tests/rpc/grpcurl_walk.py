@@ -150,10 +150,10 @@ STEPS: Final = (
         {"done": True, "state": "STATE_COMPLETED", "output": {"json": ANY, "content_type": "application/vnd.perdure.wait-result+json"}},
     ),
     Step(
-        "## What is not there yet\nEvery RPC of the API can be seen; those whose rules are still to come say so:",
-        "perdure.v1.AdminService/ListSchedules",
-        {},
-        ["Code: Unimplemented", '"reason":"NOT_IMPLEMENTED"'],
+        "## Refusals\nEvery refusal has a canonical code, a stable reason and what can be known; programs branch on the reason:",
+        "perdure.v1.WorkflowService/CancelWorkflow",
+        {"workflow": NOTE, "reason": "too late"},
+        ["Code: FailedPrecondition", '"reason":"WORKFLOW_CLOSED"'],
         fails=True,
     ),
 )
