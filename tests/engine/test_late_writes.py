@@ -44,6 +44,7 @@ async def test_a_renewal_that_comes_late_takes_no_acknowledgement_away(world: Wo
             raise StoreUnavailable("on its way")
         return await renew(session_id, connection_no, lease_until, held)
 
+    await world.advance(100)
     sessions.renew = unlucky  # type: ignore[method-assign]  # two renewals of which nobody knows
     worker.renew()
     await world.advance(2)

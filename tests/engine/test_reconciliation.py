@@ -1,5 +1,6 @@
 """What another server did to a claim is told to its worker, though the store does not answer at first."""
 
+import asyncio
 from typing import Any
 
 from perdure_server.engine.values import Ref
@@ -9,6 +10,31 @@ from perdure_server.ports.store import Read
 from tests.engine.faults import FrailCoordination
 from tests.engine.harness import World
 from tests.engine.workers import holding
+
+
+async def test_a_claim_that_is_granted_while_the_answer_travels_is_left_alone(world: World) -> None:
+    here = await world.server()
+    await world.define(here, "a", "b")
+    worker = await world.worker(here, script=holding, slots=1, want_next=False)
+    await world.start(here)
+    await world.advance(10_000)
+    load, gate = world.store.workflows.load, asyncio.Event()
+
+    async def slow(workflow_id: bytes, read: Read = Read.LOCAL, **options: Any) -> Workflow | None:
+        found = await load(workflow_id, read, **options)
+        if read is Read.LINEARIZABLE:
+            await gate.wait()
+        return found
+
+    world.store.workflows.load = slow  # type: ignore[method-assign]  # an answer that comes late
+    here.workers.reconciliation.ask(world.key().workflow_id)
+    await world.advance(10)
+    worker.credit(1)
+    await world.advance(2_000)
+    assert len(worker.held) == 2
+    gate.set()
+    await world.advance(1_000)
+    assert (len(worker.held), worker.lost) == (2, [])
 
 
 async def test_a_cancel_on_another_server_reaches_the_worker_after_reads_that_failed(world: World) -> None:

@@ -15,7 +15,7 @@ from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.outcomes import Completed, Failed
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.resolving import PassedOver, Resolution, Retried
-from perdure_server.kernel.start import Start
+from perdure_server.kernel.start import OnClosed, OnOpen, Start
 from perdure_server.kernel.values import Failure, Trace
 from perdure_server.kernel.workflow import Paused, Signal, StepState, Workflow, WorkflowKey
 from perdure_server.ports.errors import StoreUnavailable
@@ -41,6 +41,7 @@ TRUE_WHEN: dict[Reason, Holds] = {
     Reason.STEP_STATE_INVALID: lambda workflow: workflow is not None,
     Reason.SIGNAL_INBOX_FULL: lambda workflow: workflow is not None and bool(workflow.inbox),
     Reason.FENCED: lambda workflow: workflow is not None,
+    Reason.ROUND_ARCHIVED: lambda workflow: workflow is not None,
 }
 
 
@@ -80,8 +81,8 @@ class Caller:
 
     async def start(self, key: WorkflowKey, value: int, **fields: Any) -> None:
         """Start it, or meet the one that is there."""
-        request_id = self.mint() if self.source.random() < 0.7 else ""
-        content = payload(value)
+        request_id = fields.pop("request_id", self.mint() if self.source.random() < 0.7 else "")
+        content = payload([value, 1, 2][: value + 1])
         run_id = self.source.randbytes(12).hex()
         trace = Trace(self.source.randbytes(16).hex(), self.source.randbytes(8).hex())
         command = Start(key, run_id, trace, input=content, input_digest=payload_digest("input", content), request_id=request_id, **fields)
@@ -98,6 +99,12 @@ class Caller:
         check("start", key.workflow_id, mark, lambda found: found is not None and found.run_id == stored.run_id)
         if started.created:
             self._simulation.created(key, stored)
+
+    async def round(self, key: WorkflowKey, value: int) -> None:
+        """Ask for another round, perhaps over the one that is open."""
+        on_open = self.source.choice((OnOpen.USE_EXISTING, OnOpen.SUPERSEDE))
+        on_closed = self.source.choice((OnClosed.NEW_ROUND, OnClosed.NEW_ROUND_IF_FAILED))
+        await self.start(key, value, request_id=self.mint(), on_open=on_open, on_closed=on_closed)
 
     async def signal(self, key: WorkflowKey, name: str) -> None:
         """Send a signal, sometimes twice."""
@@ -177,8 +184,10 @@ class Caller:
                 await self.signal(key, self.source.choice(SIGNALS))
             elif chance < 0.60:
                 await self.look(key)
-            elif chance < 0.70:
+            elif chance < 0.68:
                 await self.start(key, value)
+            elif chance < 0.76:
+                await self.round(key, value)
             else:
                 await self.verb(key)
 

@@ -81,6 +81,11 @@ class Oracle:
             return versions[-2].workflow
         return self.latest(workflow_id)
 
+    def workflows(self) -> list[Workflow]:
+        """All that is stored now, rounds and children too; no tombstones."""
+        found = [self.latest(workflow_id) for workflow_id in self.history]
+        return [workflow for workflow in found if workflow is not None and workflow.tombstone is None]
+
     def mark(self, workflow_id: bytes) -> int:
         """A place in a workflow's history; see `since`."""
         return max(0, len(self.history[workflow_id]) - 1)
@@ -96,7 +101,7 @@ class Oracle:
         """It is no longer stored."""
         before = self.latest(workflow_id)
         assert before is not None
-        if not before.is_ended:
+        if not before.is_ended and not before.inert:
             self.breach(f"{before.key.business_key} was removed as {before.state.name}")
         self.history[workflow_id].append(Version(self._now(), None))
         self._note("deleted", before)
@@ -111,6 +116,9 @@ class Oracle:
             if old is not None and old is not before:
                 assert old == before, "the writer believed in another state than the one of this revision"
             check_change(self._definition_of(new), before, new)
+            if new.inert or new.tombstone is not None:
+                return  # a copy of a round that is to be archived; what is left of a removed key
+            self._end_round(before, new)
             self._check_signals(before, new)
             for event in _events_between(before, new):
                 self.happened[new.run_id, event.step][event.reason] += 1
@@ -118,6 +126,12 @@ class Oracle:
                 earlier = before.steps.get(name) if before is not None and before.run_id == new.run_id else None
                 if step is not earlier:
                     self._check_step(new, name, earlier, step)
+
+    def _end_round(self, before: Workflow | None, new: Workflow) -> None:
+        if before is not None and before.run_id != new.run_id:
+            for step in before.steps.values():
+                if step.claim is not None:
+                    del self.current[step.claim.nonce]
 
     def _note(self, what: str, workflow: Workflow) -> None:
         self.changes += 1

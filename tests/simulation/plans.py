@@ -7,7 +7,19 @@ from msgspec.structs import replace
 
 from perdure_server.engine.values import GrantedClaim
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import Branch, Definition, Exhaustion, Hook, Hooks, StepDefinition
+from perdure_server.kernel.child_state import ParentClose
+from perdure_server.kernel.definition import (
+    INPUT,
+    Branch,
+    ChildPlan,
+    Definition,
+    Exhaustion,
+    Hook,
+    Hooks,
+    Join,
+    StepDefinition,
+    StepKind,
+)
 from perdure_server.kernel.outcomes import Cancelled, Completed, Failed, Outcome, Released, Waiting
 from perdure_server.kernel.values import Condition, Failure, RetryPolicy, Wait
 from tests.kernel.harness import activity, payload, plan, waiting
@@ -16,6 +28,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import Simulation
 
 SIGNALS = ("go", "stop")
+CHILD = "child"
 HOOK_RETRY = RetryPolicy(max_attempts=2, initial_interval=100, max_interval=1_000)
 
 
@@ -43,8 +56,11 @@ def random_plan(source: random.Random) -> Definition:
 def _step(source: random.Random, number: int) -> StepDefinition:
     before = [f"s{index}" for index in range(number)]
     text = f"s{number}: {' '.join(sorted(source.sample(before, min(len(before), source.choice((0, 1, 1, 2))))))}"
-    if source.random() < 0.2:
+    kind = source.random()
+    if kind < 0.2:
         return waiting(text, *conditions(source))
+    if kind < 0.3:
+        return _with_children(source, text)
     retry = RetryPolicy(
         max_attempts=source.choice((None, 1, 2, 3, 3)), initial_interval=source.choice((1, 500)), max_interval=2_000, jitter=0.2
     )
@@ -61,9 +77,32 @@ def _step(source: random.Random, number: int) -> StepDefinition:
     )
 
 
+def _with_children(source: random.Random, text: str) -> StepDefinition:
+    is_map = source.random() < 0.7
+    return activity(
+        text,
+        kind=StepKind.MAP if is_map else StepKind.CHILD,
+        child=ChildPlan(CHILD, INPUT, join=source.choice((Join.ALL, Join.ANY, Join.BEST_EFFORT))) if is_map else ChildPlan(CHILD, INPUT),
+        needs=(INPUT,),
+        retry=RetryPolicy(max_attempts=source.choice((1, 2)), initial_interval=100),
+        max_in_flight=source.choice((1, 2, 10)) if is_map else 10,
+        parent_close=source.choice(tuple(ParentClose)),
+        on_exhausted=source.choice((Exhaustion.FAIL_WORKFLOW, *Exhaustion)),
+    )
+
+
+def child_plan(source: random.Random) -> Definition:
+    """What children do: one step, sometimes after a pause."""
+    retry = RetryPolicy(max_attempts=source.choice((1, 3)), initial_interval=100)
+    work = activity("work", retry=retry)
+    if source.random() < 0.3:
+        return plan(waiting("pause", Condition("timer", after=300)), activity("work: pause", retry=retry), workflow_type=CHILD)
+    return plan(work, workflow_type=CHILD)
+
+
 def _branching(source: random.Random, step: StepDefinition, steps: list[StepDefinition]) -> StepDefinition:
     targets = tuple(other.name for other in steps if step.name in other.depends_on)
-    if not targets or step.wait is not None or source.random() < 0.5:
+    if not targets or step.kind is not StepKind.ACTIVITY or source.random() < 0.5:
         return step
     cut = source.randrange(1, len(targets) + 1)
     parts = (("left", targets[:cut]), ("right", targets[cut:]))

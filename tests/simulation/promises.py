@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from perdure_server.engine.addresses import address_of
 from perdure_server.engine.values import GrantedClaim, SettledOut
+from perdure_server.kernel.definition import StepKind
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.workflow import StepState, Workflow
 
@@ -87,19 +88,22 @@ class Promises:
 
     def at_the_end(self) -> None:
         """Everything has healed and had its time."""
-        for workflow_id in self._oracle.history:
-            workflow = self._oracle.latest(workflow_id)
-            if workflow is not None:
-                with self._oracle.judging():
-                    self._check_end(workflow)
+        for workflow in self._oracle.workflows():
+            with self._oracle.judging():
+                self._check_end(workflow)
 
     def _check_end(self, workflow: Workflow) -> None:
         key = workflow.key.business_key
+        if workflow.inert:
+            current = self._oracle.latest(workflow.key.workflow_id)
+            assert current is None or current.round == workflow.round, f"round {workflow.round} of {key} was archived and never went on"
+            return
         states = {name: step.state.name for name, step in workflow.steps.items()}
         assert workflow.is_ended, f"{key} is still {workflow.state.name}: {states}, wakes at {workflow.wake_time}"
+        assert not workflow.duties, f"{key} has ended and has still to do {workflow.duties}"
         assert not workflow.sessions, f"{key} has ended and is held by {workflow.sessions}"
         definition = self._simulation.definition_of(workflow)
         for name, step in workflow.steps.items():
             by_person = self._oracle.happened[workflow.run_id, name]["RESOLVED"]
-            if step.state is StepState.COMPLETED and definition.by_name[name].wait is None and not by_person:
+            if step.state is StepState.COMPLETED and definition.by_name[name].kind is StepKind.ACTIVITY and not by_person:
                 assert self._begun_of[workflow.run_id, name], f"{key}/{name} is COMPLETED and was never begun"

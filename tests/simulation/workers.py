@@ -33,9 +33,13 @@ from perdure_server.ports.store import Subscription
 from tests.engine.virtual_loop import pause
 from tests.kernel.harness import payload
 from tests.simulation.fleet import Gone, Server
+from tests.simulation.plans import CHILD
 
 if TYPE_CHECKING:
     from tests.simulation.world import Simulation
+
+
+POOLS = ("note", CHILD)
 
 
 class Work:
@@ -53,7 +57,7 @@ class Work:
 
 
 class Worker:
-    """One worker process over the stream. `slots` are its only pool."""
+    """One worker process over the stream, with `slots` in each of its pools."""
 
     def __init__(self, simulation: "Simulation", name: str, slots: int) -> None:
         self.name = name
@@ -124,7 +128,7 @@ class Worker:
             await pause(self._source.choice((0.0, 0.1, 1.0)))
 
     async def _connect(self, server: Server) -> None:
-        pools = (Subscription("pool", "default", "note", {}, self.slots),)
+        pools = tuple(Subscription(name, "default", name, {}, self.slots) for name in POOLS)
         hello = Hello("default", self.name, "simulation", pools)
         if self.welcome is not None:
             hello = Hello("default", self.name, "simulation", pools, held_tokens=tuple(self.works), session_id=self.welcome.session_id)
@@ -146,9 +150,10 @@ class Worker:
         assert welcome is not None
         self._cut = cut = asyncio.Event()
         server.on_crash.append(cut.set)
-        busy = len(self.works)
-        if self.slots > busy:
-            stream.credit("pool", self.slots - busy)
+        for pool in POOLS:
+            busy = sum(work.claim.pool == pool for work in self.works.values())
+            if self.slots > busy:
+                stream.credit(pool, self.slots - busy)
         for work in self.works.values():
             work.slot = True
             if work.outcome is not None and not work.unary:
@@ -211,7 +216,7 @@ class Worker:
     def _free(self, work: Work, stream: WorkerStream | None) -> None:
         """Its slot may be filled again, if the server does not know that yet."""
         if work.slot and stream is not None and not stream.closed:
-            stream.credit("pool", 1)
+            stream.credit(work.claim.pool, 1)
         work.slot = False
 
     def _cancel(self, token: str) -> None:

@@ -8,13 +8,14 @@ import asyncio
 import itertools
 import logging
 import random
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from perdure_server.coordination.local import LocalCoordination
 from perdure_server.engine.clock import StoreClock
 from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.rejection import FieldViolation, Rejection
 from perdure_server.kernel.workflow import StepState, Workflow, WorkflowKey
 from perdure_server.store.memory import MemoryStore, MemoryWorkflows
 from perdure_server.store.memory_records import MemoryDefinitions
@@ -23,11 +24,11 @@ from tests.simulation.callers import Caller
 from tests.simulation.chaos import Chaos
 from tests.simulation.fleet import Fleet
 from tests.simulation.oracle import Oracle
-from tests.simulation.plans import SIGNALS, Script, random_plan
+from tests.simulation.plans import SIGNALS, Script, child_plan, random_plan
 from tests.simulation.promises import Promises
 from tests.simulation.watchers import Watcher
 from tests.simulation.weather import Weather
-from tests.simulation.workers import Worker
+from tests.simulation.workers import POOLS, Worker
 
 T = TypeVar("T")
 
@@ -142,6 +143,7 @@ class Simulation:
         caller = Caller(self, "definer")
         for _ in range(self.source.choice((1, 1, 2))):
             await caller.register(random_plan(self.source))
+        await caller.register(child_plan(self.source))
         keys = [WorkflowKey("default", "note", f"k{number}") for number in range(self.source.choice((1, 2, 3)))]
         for _ in range(self.source.choice((1, 2, 2))):
             self.workers.append(Worker(self, self.name("worker"), self.source.choice((1, 2, 5))))
@@ -158,7 +160,7 @@ class Simulation:
         await chaos.live(self.loop.time() + self.source.choice((3.0, 8.0, 15.0)))
         await self._heal()
         await asyncio.gather(*callers)
-        await self._until_quiet(keys)
+        await self._until_quiet()
         await asyncio.gather(*watchers)
         await self._close()
         counts = dict(self.promises.counts)
@@ -171,28 +173,30 @@ class Simulation:
             server.operations_left = None
         await self.fleet.fill()
 
-    async def _until_quiet(self, keys: Iterable[WorkflowKey]) -> None:
+    async def _until_quiet(self) -> None:
         """Somebody answers what waits for a person or a signal, until all is done."""
         helper = Caller(self, "helper")
         deadline = self.loop.time() + HEALING
         while self.loop.time() < deadline:
-            open_ = [key for key in keys if not self._is_ended(key)]
-            for key in open_:
-                with suppress(Exception):
-                    await self._help(helper, key)
+            open_ = [workflow for workflow in self.oracle.workflows() if not self._is_over(workflow)]
+            for workflow in open_:
+                with suppress(Rejection, FieldViolation):
+                    await self._help(helper, workflow)
             if not open_ and all(worker.idle for worker in self.workers):
                 break
             await pause(1.0)
         await pause(3.0)
         self.promises.at_the_end()
 
-    def _is_ended(self, key: WorkflowKey) -> bool:
-        workflow = self.oracle.latest(key.workflow_id)
-        return workflow is None or workflow.is_ended
+    def _is_over(self, workflow: Workflow) -> bool:
+        if workflow.inert:
+            current = self.oracle.latest(workflow.key.workflow_id)
+            return current is None or current.round == workflow.round  # a copy that nobody needed
+        return workflow.is_ended and not workflow.duties
 
-    async def _help(self, helper: Caller, key: WorkflowKey) -> None:
-        workflow = self.oracle.latest(key.workflow_id)
-        if workflow is None:
+    async def _help(self, helper: Caller, workflow: Workflow) -> None:
+        key = workflow.key
+        if workflow.archived or workflow.is_ended:
             return
         if workflow.paused is not None:
             await helper._verb("resume", key, helper.mint())
@@ -210,8 +214,8 @@ class Simulation:
             if local:
                 self.oracle.breach(f"{server.name} still counts {local} claims")
         for worker in self.workers:
-            if worker.free != worker.slots:
-                self.oracle.breach(f"{worker.name}: {worker.free} of {worker.slots} slots are free")
+            if worker.free != worker.slots * len(POOLS):
+                self.oracle.breach(f"{worker.name}: {worker.free} of {len(POOLS)} x {worker.slots} slots are free")
         for task in list(self._tasks):
             if task is not asyncio.current_task():
                 task.cancel()

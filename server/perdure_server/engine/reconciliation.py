@@ -70,14 +70,16 @@ class Reconciliation:
 
     async def _compare(self, workflow_id: bytes) -> None:
         engine = self._engine
+        before = engine.claims.of_workflow(workflow_id)  # what is granted while the answer travels is not in it
         workflow = await engine.store.workflows.load(workflow_id, Read.LINEARIZABLE)
         grace = limits.CANCEL_GRACE
         if workflow is not None:
             engine.hub.saw(workflow)
             key = workflow.key
             grace = (await engine.catalog.get(key.namespace, key.workflow_type, workflow.fingerprint)).cancel_grace
-        for claim in engine.claims.of_workflow(workflow_id):
-            _reconcile(workflow, claim, grace)
+        for claim in before:
+            if engine.claims.get(claim.nonce) is claim:
+                _reconcile(workflow, claim, grace)
 
 
 def _differs(workflow: Workflow, claim: LocalClaim) -> bool:
