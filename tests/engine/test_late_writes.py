@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from perdure_server.engine.addresses import address_of
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.errors import StoreUnavailable
+from perdure_server.store.memory import Moment
 from tests.engine.harness import World
 from tests.engine.workers import holding
 
@@ -56,3 +57,18 @@ async def test_a_renewal_that_comes_late_takes_no_acknowledgement_away(world: Wo
     assert (await world.session(worker)).held == (nonce,)
     assert await renew(*late[0])
     assert (await world.session(worker)).held == (nonce,)
+
+
+async def test_what_is_held_stays_when_the_stream_ends_after_a_renewal_of_which_nobody_knows(world: World) -> None:
+    server = await world.server()
+    await world.define(server, "a", "b")
+    worker = await world.worker(server, script=holding, slots=1, want_next=False)
+    await world.start(server)
+    await world.advance(4_000)
+    world.faults.fail("sessions.renew", Moment.AFTER)
+    worker.credit(1)
+    await world.advance(100)
+    assert len(worker.held) == 2
+    await worker.drop()
+    held = {address_of(token).nonce for token in worker.held}
+    assert set((await world.session(worker)).held) == held

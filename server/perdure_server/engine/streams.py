@@ -51,6 +51,7 @@ class WorkerStream:
         self._news = asyncio.Event()
         self._renewing = asyncio.Lock()  # renewals and holds both write `held`: one at a time
         self._renewed_at = 0
+        self._named: dict[str, None] = {}  # what the session may hold, as far as this stream has said
         self._doubtful = 0  # the lease of a renewal of which nobody knows whether it happened, or will
         self._let_go: OrderedDict[str, Pool] = OrderedDict()  # pools of lost claims, for results that are on their way
         for subscription in session.pools:
@@ -189,11 +190,11 @@ class WorkerStream:
         """Store that these claims are acknowledged. Raises StoreUnavailable."""
         session, sessions = self.session, self._services.sessions
         async with self._renewing:
-            if self._doubtful:
-                # An older renewal may still come that names none of these: one with a later lease takes its word away.
-                nonces = [claim.nonce for claim in {*self._services.claims.of_stream(self), *claims} if claim.acknowledged]
-                if await sessions.renew(session.session_id, session.connection_no, self._doubtful + 1, sorted(nonces)):
-                    self._doubtful = 0
+            self._named.update((claim.nonce, None) for claim in claims)
+            # An older renewal may still come that names none of these: one with a later lease takes its word away.
+            later = self._doubtful + 1
+            if self._doubtful and await sessions.renew(session.session_id, session.connection_no, later, list(self._named)):
+                self._doubtful = 0
             held = set(await sessions.hold(session.session_id, [claim.nonce for claim in claims]))
         for claim in claims:
             claim.held = claim.nonce in held
@@ -268,20 +269,22 @@ class WorkerStream:
         lapsed = self.lease_until <= now
         until = now + self.session.lease
         sessions = self._services.sessions
+        nonces = [claim.nonce for claim in keep]
         try:
-            nonces = [claim.nonce for claim in keep]
             if not await sessions.renew(self.session.session_id, self.session.connection_no, until, nonces):
                 session = await sessions.get(self.session.session_id)
                 self._renewal_refused(renew_id, superseded=session is not None and session.alive)
                 return
         except StoreUnavailable as error:
             self._doubtful = until
+            self._named.update(dict.fromkeys(nonces))
             self.tell(RenewedOut(renew_id, self.lease_remaining(), error))
             return
         for claim in keep:
             claim.held = True
         self.lease_until = max(self.lease_until, until)
         self._renewed_at, self._doubtful = now, 0
+        self._named = dict.fromkeys(nonces)
         self.tell(RenewedOut(renew_id, self.session.lease))
         for pool in self.pools.values() if lapsed else ():
             self._services.desk.look(pool)  # it got nothing while its lease was over
