@@ -45,13 +45,13 @@ POOLS = ("note", CHILD)
 class Work:
     """One claim in a worker's hands."""
 
-    def __init__(self, claim: GrantedClaim) -> None:
+    def __init__(self, claim: GrantedClaim, connection: int) -> None:
         self.claim = claim
         self.renewed = asyncio.Event()  # a renewal that names it was answered
         self.stop = asyncio.Event()  # cancelled or lost
         self.cancelled = False
         self.lost = False
-        self.slot = True  # it fills a slot of the current connection
+        self.slot = connection  # the connection of which it fills a slot
         self.outcome: Outcome | None = None  # reported, perhaps not answered yet
         self.unary = False  # it is reported beside the stream
 
@@ -72,6 +72,7 @@ class Worker:
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._cut = asyncio.Event()
         self._ids = itertools.count(1)
+        self._connection = 0
         self._results: dict[int, Work] = {}
         self._renewals: dict[int, list[Work]] = {}
         self._want_next = self._source.random() < 0.7
@@ -138,7 +139,6 @@ class Worker:
         lost = {token for token, _ in welcome.lost}
         for token in [token for token in self.works if not welcome.resumed or token in lost]:
             work = self._lose(token)
-            work.slot = False
             if work.outcome is not None:
                 self._spawn(self._answer_unary(work))  # it may have been taken
         for token in welcome.cancel_tokens:
@@ -149,13 +149,14 @@ class Worker:
         assert stream is not None
         assert welcome is not None
         self._cut = cut = asyncio.Event()
+        self._connection += 1
         server.on_crash.append(cut.set)
         for pool in POOLS:
             busy = sum(work.claim.pool == pool for work in self.works.values())
             if self.slots > busy:
                 stream.credit(pool, self.slots - busy)
         for work in self.works.values():
-            work.slot = True
+            work.slot = self._connection
             if work.outcome is not None and not work.unary:
                 self._send(work)
         helpers = [self._simulation.spawn(self._read(stream)), self._simulation.spawn(self._renew_always(stream, welcome.renew_interval))]
@@ -202,7 +203,7 @@ class Worker:
         for claim in claims:
             if claim.token not in self.works:
                 self._simulation.promises.delivered(claim, self.name)
-                self.works[claim.token] = work = Work(claim)
+                self.works[claim.token] = work = Work(claim, self._connection)
                 self._spawn(self._run(work))
         if claims:
             self._renew()
@@ -215,9 +216,9 @@ class Worker:
 
     def _free(self, work: Work, stream: WorkerStream | None) -> None:
         """Its slot may be filled again, if the server does not know that yet."""
-        if work.slot and stream is not None and not stream.closed:
+        if work.slot == self._connection and stream is not None and not stream.closed:
             stream.credit(work.claim.pool, 1)
-        work.slot = False
+        work.slot = 0
 
     def _cancel(self, token: str) -> None:
         work = self.works.get(token)
