@@ -213,3 +213,16 @@ def test_c39_nothing_changes_a_closed_workflow() -> None:
     refused(Reason.WORKFLOW_CLOSED, run.cancel)
     refused(Reason.WORKFLOW_CLOSED, lambda: run.signal("go"))
     assert run.workflow is before
+
+
+def test_the_last_tokens_of_a_step_are_remembered_not_only_the_last() -> None:
+    run = Run(plan("a"))
+    first = run.grant("a")
+    run.release("a", checkpoint=payload(1))
+    for _ in range(limits.SETTLED_TOKENS - 1):
+        run.grant("a")
+        run.release("a", checkpoint=payload(1))
+    assert run.release("a", nonce=first, checkpoint=payload(1)) is False, "a repeat"
+    run.grant("a")
+    run.release("a", checkpoint=payload(1))
+    refused(Reason.CLAIM_LOST, lambda: run.release("a", nonce=first, checkpoint=payload(1)))
