@@ -34,6 +34,7 @@ pytest: setup ## The core tests only
 	$(PY) -m pytest -m "not chaos and not image" -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 simulate: setup ## Thousands of seeds of whole servers under faults, in virtual time (SEEDS=2000 FIRST=1)
+	$(PY) -m pytest -q tests/kernel/test_machine.py --hypothesis-profile=long
 	$(PY) -W ignore -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
 
 chaos: setup ## Kills server, worker, store and Redis in the middle of 200 running workflows each

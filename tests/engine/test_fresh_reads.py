@@ -1,11 +1,12 @@
 """No answer comes from what a server remembers: a refusal is read again, and what is stored after an unknown result counts as stored."""
 
+import pytest
+
 from perdure_server.engine.addresses import address_of
 from perdure_server.engine.people import Conditions
 from perdure_server.kernel.outcomes import Completed
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.values import RetryPolicy
-from perdure_server.kernel.workflow import Paused
 from perdure_server.store.memory import Moment
 from tests.engine.faults import FrailCoordination
 from tests.engine.harness import World
@@ -19,15 +20,12 @@ async def test_a_refusal_is_never_what_another_server_has_changed_since(world: W
     await world.define(here, "a")
     await world.start(here)
     ref = world.ref()
-    refused = None
-    try:
-        await here.people.resume(ref, Conditions())
-    except Rejection as error:
-        refused = error.reason
-    assert refused is Reason.WORKFLOW_NOT_PAUSED
-    await there.people.pause(ref, Paused(0, "kim", "look"), Conditions())
-    done = await here.people.resume(ref, Conditions())
-    assert done.workflow.paused is None
+    with pytest.raises(Rejection) as refused:
+        await here.people.replay(ref, (), Conditions())
+    assert refused.value.reason is Reason.WORKFLOW_NOT_CLOSED
+    await there.people.terminate(ref, "enough", Conditions())
+    done = await here.people.replay(ref, (), Conditions())
+    assert done.workflow.replays == 1
 
 
 async def test_a_result_that_is_stored_though_nobody_said_so_has_all_that_follows(world: World) -> None:

@@ -19,7 +19,7 @@ from perdure_server.kernel.claims import Ticket
 from perdure_server.kernel.contracts import with_contracts
 from perdure_server.kernel.definition import INPUT, Definition, StepDefinition, StepKind
 from perdure_server.kernel.draft import Draft
-from perdure_server.kernel.effects import Effect, StepReady
+from perdure_server.kernel.effects import Effect, PermitsFreed, StepReady
 from perdure_server.kernel.outcomes import Cancelled, Completed, Failed, Outcome, Released, Report, Waiting
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.resolving import Resolution, resolve
@@ -121,6 +121,7 @@ class Run:
         self.tally: dict[str, Counter[str]] = {step.name: Counter() for step in definition.steps}
         self.anew: Counter[str] = Counter()  # how often a step's attempts began anew
         begun, effects = begin(definition, start(**start_fields), now)
+        self.holders: dict[str, tuple[HeldPermit, ...]] = {}  # permits out at claims, by nonce, as the effects say
         self.effects: list[Effect] = list(effects)
         self.workflow: Workflow = seal(definition, None, begun, now)
         check_change(definition, None, self.workflow)
@@ -131,6 +132,9 @@ class Run:
         answer = rule(draft)
         changed = draft.finish()
         self.effects = draft.effects
+        for effect in draft.effects:
+            if isinstance(effect, PermitsFreed):
+                del self.holders[effect.claim.nonce]
         self.definition = draft.definition
         self.tally = {step.name: self.tally.get(step.name, Counter()) for step in self.definition.steps}  # a migration changes them
         if changed is not self.workflow:
@@ -140,7 +144,14 @@ class Run:
                 self.anew[name] += step.total_attempts > self.step(name).total_attempts
             self.workflow = sealed
         self._check_formula()
+        self._check_holders()
         return answer
+
+    def _check_holders(self) -> None:
+        claims = [step.claim for step in self.workflow.steps.values() if step.claim is not None]
+        current = {claim.nonce: claim.permits for claim in claims if claim.permits}
+        self.holders.update({nonce: permits for nonce, permits in current.items() if nonce not in self.holders})
+        assert self.holders == current, "permits are out at claims that are gone"
 
     def _check_formula(self) -> None:
         # executions <= max_attempts + releases + waits + undelivered, as published

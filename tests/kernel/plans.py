@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import Branch, Definition, Exhaustion, Hook, Hooks, StepDefinition
+from perdure_server.kernel.definition import Branch, Definition, Exhaustion, Hook, Hooks, Permit, StepDefinition
 from perdure_server.kernel.outcomes import Cancelled, Completed, Failed, Released, Waiting
 from perdure_server.kernel.values import Condition, Failure, Payload, RetryPolicy, Wait
 from tests.kernel.harness import T0, activity, payload, plan, waiting
@@ -51,6 +51,7 @@ def steps(draw: st.DrawFn, number: int) -> StepDefinition:
         queue_timeout=draw(st.sampled_from([None, None, None, 1, 30_000])),
         on_exhausted=on_exhausted,
         compensate_with=draw(st.sampled_from(["", "undo", "undo_too"])),
+        permits=draw(st.sampled_from([(), (), (Permit("llm"),), (Permit("llm"), Permit("gpu", 2))])),
     )
 
 
