@@ -15,9 +15,10 @@ from perdure_server.kernel.outcomes import Completed, Failed, Outcome, Released
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.resolving import PassedOver, Resolution, Retried
 from perdure_server.kernel.values import Failure
-from perdure_server.kernel.workflow import CLAIMED, Settled, StepState, WorkflowState
+from perdure_server.kernel.workflow import CLAIMED, Settled, StepState
 from tests.kernel.harness import Run, payload, refused, signal
 from tests.kernel.invariants import next_due
+from tests.kernel.memory import Memory
 from tests.kernel.plans import DICE, OUTCOMES, REQUESTS, RIDING, SIGNALS, STARTS, VALUES, WORKERS, definitions
 
 
@@ -32,9 +33,7 @@ class Workflows(RuleBasedStateMachine):
         self.consumed: set[str] = set()
         self.received = {sent.signal_id for sent in signals}
         self.reports: list[tuple[str, str, Outcome]] = []
-        self.tokens: dict[str, str] = {}  # every token that was ever current, and its step
-        self.gone: set[str] = set()
-        self.outputs: dict[tuple[str, int], object] = {}
+        self.memory = Memory()
         self.commands = 0
 
     @precondition(lambda self: self.run_.workflow.is_ended)
@@ -312,44 +311,9 @@ class Workflows(RuleBasedStateMachine):
         return [wake.signal_id for wake in step.wakes if wake.signal_id]
 
     @invariant()
-    def a_token_is_current_once(self) -> None:
-        """One current token per step at most, of that step for ever, and none comes back."""
-        current = {step.claim.nonce: name for name, step in self.run_.workflow.steps.items() if step.claim is not None}
-        for nonce, name in current.items():
-            assert self.tokens.setdefault(nonce, name) == name, "a token went to another step"
-            assert nonce not in self.gone, "a token came back"
-        self.gone = self.tokens.keys() - current.keys()
-
-    @invariant()
-    def an_output_stays(self) -> None:
-        """The output of a completed step never changes, but for its being undone or done again."""
-        for name, step in self.run_.workflow.steps.items():
-            if step.state is StepState.COMPLETED:
-                known = self.outputs.setdefault((name, step.generation), step.output)
-                assert known == step.output, f"{name}: its output changed"
-
-    @invariant()
-    def somebody_looks(self) -> None:
-        """Who wakes what, each by a field that an index or a person finds."""
-        workflow = self.run_.workflow
-        if workflow.is_ended:
-            return
-        wake = workflow.wake_time
-        for name, step in workflow.steps.items():
-            if step.claim is not None:
-                assert step.claim.session_id in workflow.sessions, name
-                assert wake is not None, name
-                assert wake <= step.claim.deadline, name
-            elif workflow.paused is not None:
-                assert workflow.state is WorkflowState.RUNNING, name  # a person, and only there
-            elif step.state is StepState.READY:
-                assert workflow.ready, name
-            elif step.state is StepState.BACKOFF or (step.state is StepState.WAITING and step.due is not None):
-                assert step.due is not None, name
-                assert wake is not None, name
-                assert wake <= step.due, name
-            elif step.state is StepState.WAITING:
-                assert any(condition.signal for condition in step.wait), f"{name} waits for nothing that could come"
+    def keep_what_was_promised(self) -> None:
+        """Tokens and outputs stay what they were; somebody looks at every step."""
+        self.memory.check(self.run_.workflow)
 
     @invariant()
     def the_sweep_is_never_late(self) -> None:
