@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from perdure_server.engine.commands import require_etag, require_ref
 from perdure_server.engine.duties import Duties
@@ -40,11 +40,14 @@ class _Whole(OfTombstones):
 
 
 class ExpireCommand(_Whole):
-    """Retention is over. Answers whether a tombstone was left."""
+    """Retention is over. Answers whether a tombstone was left, for `keep` ms."""
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
 
     def apply(self, turn: Turn) -> bool:
         """True = now."""
-        return tombstones.expire(turn.draft)
+        return tombstones.expire(turn.draft, self._keep)
 
 
 class OutlastCommand(_Whole):
@@ -62,11 +65,12 @@ class OutlastCommand(_Whole):
 class DeleteCommand(_Whole):
     """A person removes a key (`number` None), or an archived round of it. Answers whether it was a repeat."""
 
-    def __init__(self, ref: Ref, number: int | None, conditions: Conditions) -> None:
+    def __init__(self, ref: Ref, number: int | None, conditions: Conditions, keep: int) -> None:
         self._ref = ref
         self._number = number
         self._request_id = conditions.request_id
         self._etag = conditions.etag
+        self._keep = keep  # ms that the tombstone stays
 
     def apply(self, turn: Turn) -> bool:
         """True = this very request was done before."""
@@ -78,7 +82,7 @@ class DeleteCommand(_Whole):
         if draft.workflow.tombstone is None:
             require_ref(draft.workflow, self._ref)
             require_etag(draft.workflow, self._etag, turn.is_first)
-        return not tombstones.delete(draft, self._request_id)
+        return not tombstones.delete(draft, self._request_id, self._keep)
 
 
 class Retention:
@@ -91,6 +95,7 @@ class Retention:
         self._duties = duties
         self._hub = hub
         self._clock = parts.clock
+        self.kept_for: Callable[[str], int] = lambda _namespace: limits.TOMBSTONE  # ms that a namespace keeps its tombstones
         duties.register(DutyKind.FREE_PAYLOADS, self._free_payloads)
         duties.register(DutyKind.REMOVE_ROUND, self._remove_round)
         duties.register(DutyKind.REMOVE_ROUNDS, self._remove_rounds)
@@ -126,7 +131,7 @@ class Retention:
         if conditions.validate_only:
             return current, False
         await self._duties.perform_all(current)
-        repeat, after = await self._mailboxes.submit(key.workflow_id, DeleteCommand(ref, number, conditions))
+        repeat, after = await self._mailboxes.submit(key.workflow_id, DeleteCommand(ref, number, conditions, self.kept_for(key.namespace)))
         if number is None and not repeat:
             self._hub.removed(current)
         await self._duties.perform_all(after)
@@ -168,7 +173,7 @@ class Retention:
             if removed:
                 self._hub.removed(workflow)
             return removed
-        expired, _ = await self._mailboxes.submit(workflow_id, ExpireCommand())
+        expired, _ = await self._mailboxes.submit(workflow_id, ExpireCommand(self.kept_for(workflow.key.namespace)))
         if expired:
             self._hub.removed(workflow)
         return expired

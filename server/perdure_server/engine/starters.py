@@ -18,6 +18,8 @@ class Starters:
 
     def __init__(self, engine: "Engine", parts: Parts, outboxes: Sequence[Outbox]) -> None:
         self.namespaces = Namespaces(parts)
+        engine.retention.kept_for = self.namespaces.tombstone_retention
+        engine.children.completed = self.namespaces.completed
         self.schedules = Schedules(engine)
         self._relay = Relay(engine, outboxes, parts.telemetry)
 

@@ -22,17 +22,20 @@ _STAYS: Final = frozenset(
 )
 
 
-def expire(draft: Draft) -> bool:
-    """Retention is over: a tombstone is left, and the duty to free the payloads. False = it is not, or something must be done before."""
+def expire(draft: Draft, keep: int = limits.TOMBSTONE) -> bool:
+    """Retention is over: a tombstone is left for `keep` ms, and the duty to free the payloads.
+
+    False = it is not, or something must be done before.
+    """
     workflow = draft.workflow
     due = workflow.expire_time
     if not workflow.is_ended or workflow.tombstone is not None or workflow.archived or workflow.duties or due is None or due > draft.now:
         return False
-    _bury(draft, Tombstone(draft.now))
+    _bury(draft, Tombstone(draft.now), keep)
     return True
 
 
-def delete(draft: Draft, request_id: str) -> bool:
+def delete(draft: Draft, request_id: str, keep: int = limits.TOMBSTONE) -> bool:
     """A person removes the key with all its rounds, and sets it free. False = this very request did.
 
     Raises Rejection WORKFLOW_NOT_CLOSED, WORKFLOW_NOT_FOUND.
@@ -44,7 +47,7 @@ def delete(draft: Draft, request_id: str) -> bool:
         raise Rejection(Reason.WORKFLOW_NOT_FOUND, "There is no workflow with this key.")
     if not workflow.is_ended:
         raise Rejection(Reason.WORKFLOW_NOT_CLOSED, "Only an ended workflow can be deleted.", state=workflow.state.name)
-    _bury(draft, Tombstone(draft.now, deleted=True))
+    _bury(draft, Tombstone(draft.now, deleted=True), keep)
     remember(draft, "delete", request_id)
     take_duty(draft, DutyKind.REMOVE_ROUNDS)
     return True
@@ -63,10 +66,10 @@ def outlast(draft: Draft, until: int) -> None:
     draft.set(expire_time=min(max(until, draft.now + limits.MINUTE), limits.TIME))
 
 
-def _bury(draft: Draft, tombstone: Tombstone) -> None:
+def _bury(draft: Draft, tombstone: Tombstone, keep: int) -> None:
     gone = {field.name: _default(field) for field in fields(Workflow) if not (field.required or field.name in _STAYS)}
     draft.set(**gone, steps={}, remaining=0, step_count=0)
-    draft.set(tombstone=tombstone, expire_time=min(draft.now + limits.TOMBSTONE, limits.TIME))
+    draft.set(tombstone=tombstone, expire_time=min(draft.now + keep, limits.TIME))
     take_duty(draft, DutyKind.FREE_PAYLOADS, draft.workflow.run_id)
 
 
