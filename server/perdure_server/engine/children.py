@@ -125,6 +125,7 @@ class ChildWorkflows:
 
     async def _go_on(self, workflow: Workflow, step: str, mine: _Pass) -> None:
         upto, noted = 0, self._clock.now()
+        created_for: Place | None = None
         while True:
             mine.again = False
             workflow = self._newest(workflow)
@@ -134,6 +135,8 @@ class ChildWorkflows:
             definition = await self._catalog.of(workflow)
             plan = definition.by_name[step]
             place: Place = (workflow.run_id, step, workflow.steps[step].generation)
+            if place != created_for:  # another round, or generation, has come meanwhile: none of its children is created
+                upto, created_for = 0, place
             if not children.known and plan.child is not None and not plan.child.paged:
                 workflow = await self._expand(workflow, plan, place)
                 continue
