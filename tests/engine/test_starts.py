@@ -181,7 +181,14 @@ async def test_start_at_delays_the_first_step(world: World) -> None:
     server = await world.server()
     await world.define(server, "a")
     worker = await world.worker(server)
-    await world.start(server, start_at=world.now() + 7_000)
+    begun = world.now()
+    await world.start(server, start_at=begun + 7_000)
+    assert (await world.stored()).start_at == begun + 7_000
+    await world.start(server, "past", start_at=begun - 1)
+    assert (await world.stored("past")).start_at is None, "it was not held back"
+    await world.settle()
+    assert [claim.key.business_key for claim in worker.got] == ["past"]
+    worker.got.clear()
     await world.advance(6_900)
     assert worker.got == []
     assert await world.until(lambda: worker.got) <= 350

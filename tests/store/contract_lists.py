@@ -1,11 +1,12 @@
 """Lists, counts and removal."""
 
 import asyncio
+from typing import Any
 
 from msgspec.structs import replace
 
 from perdure_server.kernel.values import Failure, Payload, Wake
-from perdure_server.kernel.workflow import AttemptError, Step, StepState, WorkflowKey, WorkflowState
+from perdure_server.kernel.workflow import AttemptError, Step, StepState, Tombstone, WorkflowKey, WorkflowState
 from perdure_server.ports.store import PageKey, Store, WorkflowQuery
 from tests.store.contract_workflows import kept
 from tests.store.instances import NOW, following, started
@@ -54,6 +55,25 @@ class ListsContract:
         assert await found(replace(EVERYTHING, start_before=NOW + 10)) == {one}
         assert await found(WorkflowQuery("elsewhere")) == {elsewhere.workflow_id}
         assert await found(WorkflowQuery("nowhere")) == set()
+
+    async def test_what_runs_or_ran_by_a_definition(self, store: Store) -> None:
+        runs, ended = started(fingerprint="f" * 64), started(fingerprint="f" * 64, state=WorkflowState.FAILED)
+        archived = started(fingerprint="f" * 64, archived=True)
+        inert = started(fingerprint="f" * 64, archived=True, inert=True)
+        removed = started(fingerprint="f" * 64, tombstone=Tombstone(NOW))
+        await kept(store, runs, ended, archived, inert, removed, started(fingerprint="e" * 64))
+
+        async def found(**fields: Any) -> set[bytes]:
+            query = replace(EVERYTHING, workflow_types=("ingest",), fingerprint="f" * 64, **fields)
+            rows = (await store.workflows.find(query, 10, None)).rows
+            assert await store.workflows.count(query, 10) == len(rows)
+            return {row.workflow_id for row in rows}
+
+        assert await found() == {runs.workflow_id, ended.workflow_id}
+        assert await found(include_archived=True) == {runs.workflow_id, ended.workflow_id, archived.workflow_id}
+        everything = await found(include_archived=True, include_inert=True)
+        assert everything == {runs.workflow_id, ended.workflow_id, archived.workflow_id, inert.workflow_id}
+        assert await found(include_archived=True, include_inert=True, states=(WorkflowState.FAILED,)) == {ended.workflow_id}
 
     async def test_business_keys_are_found_in_all_types_or_some(self, store: Store) -> None:
         keys = [("ingest", "x"), ("ingest", "y"), ("fit", "x")]

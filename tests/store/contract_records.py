@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from perdure_server.kernel.definition import Definition, StepDefinition, StepKind
-from perdure_server.kernel.values import Condition, Paused, Payload, PayloadRef, RetryPolicy, Wait
+from perdure_server.kernel.values import Condition, Deletion, Paused, Payload, PayloadRef, RetryPolicy, Wait
 from perdure_server.ports.store import ActiveDefinition, Store
 from tests.store.instances import NOW
 
@@ -123,6 +123,55 @@ class RecordsContract:
         assert await store.definitions.pause("default", "ingest", "f" * 64, None) == resumed
         assert await store.definitions.pause("default", "ingest", "0" * 64, since) is None
         assert (await store.definitions.put(plan())).policy_revision == 3
+
+    async def test_a_deletion_is_a_mark_beside_the_plan_until_the_document_goes(self, store: Store) -> None:
+        known = await store.definitions.put(plan())
+        await store.definitions.put(plan("e" * 64))
+        deletion = Deletion(NOW, "r1")
+        assert await store.definitions.mark(known, deletion)
+        assert not await store.definitions.mark(known, Deletion(NOW, "r2")), "it is deleted"
+        marked = replace(known, deleted=deletion)
+        assert await store.definitions.get("default", "ingest", "f" * 64) == marked
+        assert marked in await store.definitions.versions("default", "ingest")
+        assert list(await store.definitions.marked()) == [marked]
+        assert await store.definitions.change(plan(attempts=9), over=1) is None
+        other = replace(known, deleted=Deletion(NOW, "r2"))
+        for wrong in (known, other):
+            assert not await store.definitions.unmark(wrong)
+            assert not await store.definitions.delete(wrong)
+        assert not await store.definitions.mark(marked, Deletion(NOW, "r2"))
+        assert await store.definitions.unmark(marked)
+        assert not await store.definitions.delete(marked), "it is deleted no more"
+        assert await store.definitions.get("default", "ingest", "f" * 64) == known
+        assert await store.definitions.mark(known, deletion)
+        assert await store.definitions.delete(marked)
+        assert not await store.definitions.delete(marked)
+        assert await store.definitions.get("default", "ingest", "f" * 64) is None
+        assert [found.fingerprint[0] for found in await store.definitions.versions("default", "ingest")] == ["e"]
+        assert await store.definitions.put(plan()) == plan(), "it begins again"
+
+    async def test_what_is_put_again_is_deleted_no_more(self, store: Store) -> None:
+        known = await store.definitions.put(plan())
+        await store.definitions.mark(known, Deletion(NOW, "r"))
+        assert await store.definitions.put(plan()) == known
+        assert await store.definitions.get("default", "ingest", "f" * 64) == known
+        await store.definitions.mark(known, Deletion(NOW, "r"))
+        changed = await store.definitions.put(plan(attempts=9))
+        assert (changed.policy_revision, changed.deleted) == (2, None)
+        assert await store.definitions.get("default", "ingest", "f" * 64) == changed
+        assert not await store.definitions.delete(replace(known, deleted=Deletion(NOW, "r")))
+
+    async def test_only_what_was_read_is_deleted(self, store: Store) -> None:
+        known = await store.definitions.put(plan())
+        await store.definitions.put(plan(attempts=9))
+        assert not await store.definitions.mark(known, Deletion(NOW, "r")), "other policies"
+        again = await store.definitions.get("default", "ingest", "f" * 64)
+        assert again is not None
+        paused = await store.definitions.pause("default", "ingest", "f" * 64, Paused(NOW))
+        assert paused is not None
+        assert not await store.definitions.mark(again, Deletion(NOW, "r")), "paused"
+        assert not await store.definitions.mark(plan("0" * 64), Deletion(NOW, "r")), "gone"
+        assert await store.definitions.mark(paused, Deletion(NOW, "r"))
 
     async def test_c02_definitions_registered_at_once_are_one(self, store: Store) -> None:
         results = await asyncio.gather(*(store.definitions.put(plan()) for _ in range(20)))

@@ -54,6 +54,9 @@ class _Recent(Generic[K, V]):
             del self._kept[next(iter(self._kept))]
         return value
 
+    def drop(self, key: K) -> None:
+        self._kept.pop(key, None)
+
     def clear(self) -> None:
         self._kept.clear()
 
@@ -95,6 +98,16 @@ class Catalog:
             raise _not_found(workflow_type, fingerprint)
         return self._by_fingerprint.put(key, definition, asked) if epoch == self._forgotten else definition
 
+    async def usable(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition:
+        """One definition for a new use, which a deleted one is not for. Raises Rejection DEFINITION_NOT_FOUND, StoreUnavailable."""
+        found = await self.get(namespace, workflow_type, fingerprint)
+        if found.deleted is not None:  # a refusal goes by a fresh read only: it may be registered again
+            self._by_fingerprint.drop((namespace, workflow_type, fingerprint))
+            found = await self.get(namespace, workflow_type, fingerprint)
+            if found.deleted is not None:
+                raise _not_found(workflow_type, fingerprint)
+        return found
+
     async def of(self, workflow: Workflow) -> Definition:
         """The definition as this workflow runs it, with its own options. Raises Rejection DEFINITION_NOT_FOUND, StoreUnavailable."""
         key = workflow.key
@@ -120,7 +133,7 @@ class Catalog:
         return await self.get(namespace, workflow_type, found.fingerprint)
 
     async def versions(self, namespace: str, workflow_type: str) -> tuple[Definition, ...]:
-        """All registered fingerprints of a type, newest first. Raises StoreUnavailable."""
+        """All fingerprints of a type, newest first; deleted ones, too, which may have workflows. Raises StoreUnavailable."""
         key = (namespace, workflow_type)
         found = self._versions.get(key)
         if found is not None:
@@ -139,7 +152,7 @@ class Catalog:
         stored = await self._store.put(definition)
         active: ActiveDefinition | None = None
         if activate:
-            active = await self._store.activate(stored.namespace, stored.workflow_type, stored.fingerprint, only_if_none)
+            active = await self._activate(stored.namespace, stored.workflow_type, stored.fingerprint, only_if_none)
         else:
             active = await self._store.active(stored.namespace, stored.workflow_type)
         self.forget()
@@ -154,9 +167,17 @@ class Catalog:
 
     async def activate(self, namespace: str, workflow_type: str, fingerprint: str) -> ActiveDefinition:
         """Make a registered fingerprint the active one. Raises Rejection DEFINITION_NOT_FOUND, StoreUnavailable."""
-        await self.get(namespace, workflow_type, fingerprint)
-        active = await self._store.activate(namespace, workflow_type, fingerprint, only_if_none=False)
+        await self.usable(namespace, workflow_type, fingerprint)
+        active = await self._activate(namespace, workflow_type, fingerprint, only_if_none=False)
         self.forget()
+        return active
+
+    async def _activate(self, namespace: str, workflow_type: str, fingerprint: str, only_if_none: bool) -> ActiveDefinition:
+        # Whoever deletes marks first, then looks what is active. This does it the other way round, so that one sees the other.
+        active = await self._store.activate(namespace, workflow_type, fingerprint, only_if_none)
+        stored = await self._store.get(namespace, workflow_type, fingerprint) if active.fingerprint == fingerprint else None
+        if stored is not None and stored.deleted is not None:
+            await self._store.unmark(stored)
         return active
 
     async def pause(self, name: DefinitionName, paused: Paused | None) -> list[tuple[Definition, bool]]:
@@ -166,7 +187,7 @@ class Catalog:
         """
         namespace, workflow_type, fingerprint = name.namespace, name.workflow_type, name.fingerprint
         versions = await self._store.versions(namespace, workflow_type)
-        wanted = [version.fingerprint for version in versions if fingerprint in {"", version.fingerprint}]
+        wanted = [version.fingerprint for version in versions if fingerprint in {"", version.fingerprint} and version.deleted is None]
         if not wanted:
             text = "No such definition is registered."
             raise Rejection(Reason.DEFINITION_NOT_FOUND, text, workflow_type=workflow_type, fingerprint=fingerprint)

@@ -174,10 +174,14 @@ class SignalCommand(_Plain):
 
     def apply(self, turn: Turn) -> tuple[bool, bool]:
         """Store it once."""
-        draft = turn.draft
+        answer = self.receive(turn.draft)
+        turn.grant_ready(None, returned=False)
+        return answer
+
+    def receive(self, draft: Draft) -> tuple[bool, bool]:
+        """What comes of it, without any grant."""
         _require_target(draft.workflow, self._target)
         stored = receive(draft, self._signal)
-        turn.grant_ready(None, returned=False)
         inbox = draft.get("inbox", draft.workflow.inbox)
         return not stored, all(kept.signal_id != self._signal.signal_id for kept in inbox)
 

@@ -96,14 +96,14 @@ class Migrations:
     async def check(self, namespace: str, arguments: MigrateArguments) -> None:
         """Raise FieldViolation unless the mapping fits both definitions."""
         old = await self._catalog.get(namespace, arguments.workflow_type, arguments.source)
-        new = await self._catalog.get(namespace, arguments.workflow_type, arguments.target)
+        new = await self._catalog.usable(namespace, arguments.workflow_type, arguments.target)
         check_mapping(old, new, arguments.mapping)
 
     async def examine(self, selection: Selection, arguments: MigrateArguments) -> Examined:
         """Look at what matches, the first 2,000 at most."""
         namespace = selection.query.namespace
         old = await self._catalog.get(namespace, arguments.workflow_type, arguments.source)
-        migration = arguments.migration(await self._catalog.get(namespace, arguments.workflow_type, arguments.target))
+        migration = arguments.migration(await self._catalog.usable(namespace, arguments.workflow_type, arguments.target))
         matched = movable = 0
         issues: list[Issue] = []
         after: PageKey | None = None
@@ -128,7 +128,7 @@ class Migrations:
     async def _perform(self, item: Item, arguments: bytes) -> object:
         found = msgpack.decode(arguments, type=MigrateArguments)
         namespace = item.workflow.key.namespace
-        to = await self._catalog.get(namespace, found.workflow_type, found.target)
+        to = await self._catalog.usable(namespace, found.workflow_type, found.target)
         name = DefinitionName(namespace, found.workflow_type, found.source)
         return await self.migrate(item.ref, name, found.migration(to))
 

@@ -7,6 +7,7 @@ from perdure_server.engine.batch_runner import BatchRunner
 from perdure_server.engine.batch_verbs import Calls, verbs
 from perdure_server.engine.batches import Batches
 from perdure_server.engine.catalog import Catalog
+from perdure_server.engine.definition_removal import DefinitionRemoval
 from perdure_server.engine.listing import Listing
 from perdure_server.engine.migrations import Migrations
 from perdure_server.engine.orphans import Orphans
@@ -31,6 +32,7 @@ class Operations:
         self.batch_runner.verbs |= {**verbs(calls), "redact": self.redaction.verb(), "migrate": self.migrations.verb}
         self.transfer = Transfer(parts, catalog, calls.queries, rounds=calls.rounds, hub=calls.hub)
         self.orphans = Orphans(parts)
+        self.definition_removal = DefinitionRemoval(parts, catalog)
         self.batches.on_new = self.batch_runner.wake
 
     def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
@@ -40,6 +42,7 @@ class Operations:
             "batches": self.batch_runner.look_step,
             "batch retention": self.batches.retention_step,
             "orphans": self.orphans.step,
+            "deleted definitions": self.definition_removal.step,
         }
 
     def leave(self) -> None:

@@ -88,12 +88,13 @@ class Queries:
         """A definition ("" = the active one), and whether it is the active one."""
         active = await self._store.definitions.active(namespace, workflow_type)
         wanted = fingerprint or (active.fingerprint if active is not None else "")
-        definition = await self._catalog.get(namespace, workflow_type, wanted)
-        return definition, active is not None and active.fingerprint == wanted
+        if active is not None and active.fingerprint == wanted:
+            return await self._catalog.get(namespace, workflow_type, wanted), True
+        return await self._catalog.usable(namespace, workflow_type, wanted), False
 
     async def versions(self, namespace: str, workflow_type: str) -> Sequence[Definition]:
-        """All fingerprints of a type, newest first."""
-        return await self._catalog.versions(namespace, workflow_type)
+        """All registered fingerprints of a type, newest first."""
+        return tuple(version for version in await self._catalog.versions(namespace, workflow_type) if version.deleted is None)
 
     async def resolve(self, view: View) -> View:
         """The view with refs replaced by values, as far as a read may carry."""

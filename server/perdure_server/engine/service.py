@@ -152,6 +152,7 @@ class Engine:
         self.hub.on_remote_change = self._remote_change
         self.hub.on_session = self.workers.superseded
         self.hub.on_definitions = self._definitions_changed
+        self.operations.definition_removal.tell = self._tell_definitions
 
     async def open(self) -> None:
         """Start the background loops. Raises StoreUnavailable."""
@@ -201,7 +202,7 @@ class Engine:
         self._accepting()
         key = command.key
         if fingerprint:
-            definition = await self.catalog.get(key.namespace, key.workflow_type, fingerprint)
+            definition = await self.catalog.usable(key.namespace, key.workflow_type, fingerprint)
         else:
             definition = await self.catalog.active(key.namespace, key.workflow_type)
         unknown = sorted(set(command.step_queues) - set(definition.by_name))

@@ -164,7 +164,7 @@ class Transfer:
     async def _know(self, definition: Definition) -> None:
         # One that is registered here keeps its policies.
         try:
-            await self._catalog.get(definition.namespace, definition.workflow_type, definition.fingerprint)
+            await self._catalog.usable(definition.namespace, definition.workflow_type, definition.fingerprint)
         except Rejection:
             await self._catalog.register(definition, activate=False, only_if_none=False)
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.child_state import ParentClose
-from perdure_server.kernel.values import Paused, RetryPolicy, Wait
+from perdure_server.kernel.values import Deletion, Paused, RetryPolicy, Wait
 
 INPUT = "input"  # the reserved name under which a step needs the workflow's input
 
@@ -157,6 +157,7 @@ class _Structure(Struct, frozen=True, omit_defaults=True):
     fingerprint: str = ""
     policy_revision: int = 1
     paused: Paused | None = None  # no step of its instances is granted; kept beside the plan
+    deleted: Deletion | None = None  # of no new use; kept beside the plan, for what was started by it at that moment
 
 
 class Definition(_Structure, frozen=True, omit_defaults=True, dict=True):

@@ -22,6 +22,7 @@ class Reason(Enum):
     DEFINITION_INVALID = auto()
     DEFINITION_CYCLE = auto()
     DEFINITION_MISMATCH = auto()
+    DEFINITION_IN_USE = auto()
     CLAIM_LOST = auto()
     CLAIM_ALREADY_SETTLED = auto()
     WORKFLOW_CLOSED = auto()

@@ -103,6 +103,7 @@ def blank(definition: Definition, command: Start, now: int) -> Workflow:
         parent=command.parent,
         retention=_retention(command, definition),
         schedule_id=command.schedule_id,
+        start_at=begins if begins > now else None,
     )
 
 

@@ -13,6 +13,13 @@ from msgspec import Struct
 from perdure_server.kernel import limits
 
 
+class Deletion(Struct, frozen=True):
+    """A definition was deleted: since when, and by which request (its id, or one that was made for it)."""
+
+    since: int
+    request_id: str
+
+
 class Paused(Struct, frozen=True, omit_defaults=True):
     """No grants, until somebody resumes."""
 

@@ -301,6 +301,7 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     fairness_weight: float = 1.0
     retention: int = limits.RETENTION
     schedule_id: str = ""  # the schedule that started it
+    start_at: int | None = None  # the first step was held back until then
     inbox: tuple[Signal, ...] = ()
     signal_ids: tuple[str, ...] = ()
     signals_received: int = 0

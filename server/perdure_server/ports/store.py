@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition, StepOptions
-from perdure_server.kernel.values import Paused, Payload
+from perdure_server.kernel.values import Deletion, Paused, Payload
 from perdure_server.kernel.workflow import Workflow, WorkflowState
 from perdure_server.ports.audit import AuditTrail
 from perdure_server.ports.batches import Batches
@@ -61,6 +61,8 @@ class WorkflowQuery(Struct, frozen=True, omit_defaults=True):
     start_before: int | None = None
     descending: bool = True
     include_archived: bool = False  # rounds before the current one, too
+    include_inert: bool = False  # and copies of rounds whose next one is not known to be stored
+    fingerprint: str = ""  # of the definition; "" = any
 
 
 class PageKey(Struct, frozen=True):
@@ -257,22 +259,22 @@ class Definitions(Protocol):
 
     async def put(self, definition: Definition) -> Definition:
         """Store it if new; if the fingerprint exists with other policies, store those with policy_revision + 1; if equal, change nothing;
-        a pause stays.
+        a pause stays, a deletion ends.
 
         Returns what is stored. Safe to race: one document per (namespace, type, fingerprint).
         """
 
     async def change(self, definition: Definition, over: int) -> Definition | None:
-        """Store its policies as those that follow policy_revision `over`. None = others are stored by now; a pause stays."""
+        """Store its policies as those after policy_revision `over`; a pause stays. None = others are stored by now, or it is deleted."""
 
     async def get(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition | None:
-        """One definition."""
+        """One definition, linearizable; deleted ones, too."""
 
     async def pause(self, namespace: str, workflow_type: str, fingerprint: str, paused: Paused | None) -> Definition | None:
         """Pause it, or, with None, end its pause; one that is paused stays as it is. Returns what is stored, None = there is none."""
 
     async def versions(self, namespace: str, workflow_type: str) -> Sequence[Definition]:
-        """All fingerprints of one type, newest first."""
+        """All fingerprints of one type, newest first; deleted ones, too."""
 
     async def list(self, namespace: str) -> Sequence[ActiveDefinition]:
         """The active one of every type, by type name."""
@@ -282,6 +284,18 @@ class Definitions(Protocol):
 
     async def activate(self, namespace: str, workflow_type: str, fingerprint: str, only_if_none: bool) -> ActiveDefinition:
         """Make it the active one (or keep an existing one, with `only_if_none`); returns what is active now."""
+
+    async def mark(self, known: Definition, deletion: Deletion) -> bool:
+        """Note that it is deleted. False = the stored one is not `known` any more: other policies, another pause, deleted, or gone."""
+
+    async def unmark(self, marked: Definition) -> bool:
+        """It is deleted no more. False = it is not, or by another deletion, or gone."""
+
+    async def marked(self) -> Sequence[Definition]:
+        """Deleted ones of all namespaces whose documents are still there, some of them if they are very many."""
+
+    async def delete(self, marked: Definition) -> bool:
+        """Remove the document of a deleted one. False = it is not deleted, or by another deletion, or gone."""
 
 
 class Store(Protocol):

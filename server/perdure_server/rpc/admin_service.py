@@ -57,11 +57,13 @@ class AdminService(OperationsService, ResourcesService, SchedulesService, Versio
         faults = Faults()
         namespace, workflow_type = _name(request, faults)
         values.identifier(request.definition_fingerprint, "definition_fingerprint", faults, required=True)
-        if request.etag:
-            faults.unsupported("etag", "activating by etag")
         faults.check()
         before = {item.workflow_type: item.fingerprint for item in await self._engine.definitions(namespace)}
-        if not request.validate_only:
+        self._engine.catalog.forget()
+        found, active = await self._engine.definition(namespace, workflow_type, request.definition_fingerprint)
+        if not active or request.etag != definitions.etag(found, active=False):  # else it is this very change, made before
+            policies.require_etag(request.etag, definitions.etag(found, active))
+        if not active and not request.validate_only:
             await self._engine.activate(namespace, workflow_type, request.definition_fingerprint)
         found, active = await self._engine.definition(namespace, workflow_type, request.definition_fingerprint)
         response = wire.SetActiveDefinitionResponse(previous_fingerprint=before.get(workflow_type, ""))

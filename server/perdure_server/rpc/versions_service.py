@@ -7,6 +7,7 @@ from perdure_server.engine.service import Engine
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.validation import TYPE_NAME
 from perdure_server.kernel.values import Paused
+from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc import page_tokens
 from perdure_server.rpc.caller import caller_of
@@ -17,6 +18,7 @@ from perdure_server.rpc.encode import definitions, migrations, people, queues
 from perdure_server.rpc.faults import Faults
 from perdure_server.rpc.transport import Context
 
+_RACES = 5
 _Pausing = wire.PauseDefinitionRequest | wire.ResumeDefinitionRequest
 
 
@@ -39,6 +41,29 @@ class VersionsService:
         for found, active in await self._engine.pause_definitions(_named(request), None):
             definitions.registered(response.definitions.add(), found, active)
         return response
+
+    async def delete_definition(self, request: wire.DeleteDefinitionRequest, _context: Context) -> wire.DeleteDefinitionResponse:
+        """Remove a definition that is not active and has no kept workflow."""
+        faults = Faults()
+        namespace = values.namespace(request.namespace, "namespace", faults)
+        values.name(request.workflow_type, "workflow_type", TYPE_NAME, faults)
+        values.identifier(request.definition_fingerprint, "definition_fingerprint", faults, required=True)
+        values.identifier(request.request_id, "request_id", faults)
+        faults.check()
+        name = DefinitionName(namespace, request.workflow_type, request.definition_fingerprint)
+        removal = self._engine.operations.definition_removal
+        for _ in range(_RACES):
+            found = await removal.look(name, request.request_id)
+            if found is None:
+                return wire.DeleteDefinitionResponse()
+            known, active = found
+            policies.require_etag(request.etag, definitions.etag(known, active))
+            if request.validate_only:
+                await removal.check(name)
+                return wire.DeleteDefinitionResponse()
+            if await removal.delete(known, request.request_id):
+                return wire.DeleteDefinitionResponse()
+        raise StoreUnavailable("the definition is being changed by too many at once")
 
     async def list_queues(self, request: wire.ListQueuesRequest, _context: Context) -> wire.ListQueuesResponse:
         """Queues with what is ready and running, and who serves them."""

@@ -8,6 +8,7 @@ from perdure.v1 import workflow_pb2
 from perdure.v1 import workflow_service_pb2 as wire
 from perdure_server.engine.child_list import ChildList
 from perdure_server.engine.service import Engine
+from perdure_server.engine.signal_check import check_signal
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.workflow import Paused
@@ -59,6 +60,8 @@ class WorkflowService:
     async def signal(self, request: wire.SignalRequest, _context: Context) -> wire.SignalResponse:
         """Store a signal, then wake what waits for it."""
         target, signal = decode.signal(request)
+        if request.validate_only:
+            return workflows.signalled(await check_signal(self._engine, target, signal))
         return workflows.signalled(await self._engine.signal(target, signal))
 
     async def watch(self, request: wire.WatchRequest, context: Context) -> None:

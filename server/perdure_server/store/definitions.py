@@ -11,7 +11,7 @@ import msgspec
 from msgspec import to_builtins
 
 from perdure_server.kernel.definition import Definition, StepKind
-from perdure_server.kernel.values import Paused
+from perdure_server.kernel.values import Deletion, Paused
 from perdure_server.ports.errors import CorruptDocument, StoreError, StoreUnavailable
 from perdure_server.ports.store import ActiveDefinition
 from perdure_server.store import limits
@@ -20,6 +20,9 @@ from perdure_server.store.replies import confirmed, is_duplicate
 
 DEFINITIONS: Final = "definitions"
 ACTIVE: Final = "active_definitions"
+
+_BESIDE: Final = ("paused", "deleted")  # kept beside the plan, so that they are no change of a policy
+_UNMARKED: Final = {"deleted": {"$exists": False}}
 
 Document = dict[str, Any]
 
@@ -37,7 +40,8 @@ def identity(*parts: str) -> bytes:
 def encode_definition(definition: Definition) -> Document:
     """The document of a definition: what it is found by, and the plan. Step kinds are names."""
     plan: Document = to_builtins(definition)
-    plan.pop("paused", None)  # beside the plan, so that a pause is no change of a policy
+    for name in _BESIDE:
+        plan.pop(name, None)
     for step in plan["steps"]:
         if "kind" in step:
             step["kind"] = StepKind(step["kind"]).name
@@ -58,8 +62,8 @@ def decode_definition(document: Document) -> Definition:
         for step in plan["steps"]:
             if "kind" in step:
                 step["kind"] = StepKind[step["kind"]]
-        paused = document.get("paused")
-        definition = msgspec.convert(plan if paused is None else plan | {"paused": paused}, Definition)
+        beside = {name: document[name] for name in _BESIDE if name in document}
+        definition = msgspec.convert(plan | beside, Definition)
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptDocument("a stored definition does not decode") from error
     if identity(definition.namespace, definition.workflow_type, definition.fingerprint) != document["_id"]:
@@ -68,15 +72,15 @@ def decode_definition(document: Document) -> Definition:
 
 
 def with_policy_revision(definition: Definition, policy_revision: int) -> Definition:
-    """The same plan under another policy revision, not paused."""
-    return msgspec.structs.replace(definition, policy_revision=policy_revision, paused=None)
+    """The same plan under another policy revision, not paused, not deleted."""
+    return msgspec.structs.replace(definition, policy_revision=policy_revision, paused=None, deleted=None)
 
 
 def offered_over(definition: Definition, stored: Definition) -> Definition | None:
     """What a definition becomes over the stored one of its fingerprint; None = nothing changes."""
-    if with_policy_revision(definition, stored.policy_revision) == msgspec.structs.replace(stored, paused=None):
-        return None
-    return msgspec.structs.replace(definition, policy_revision=stored.policy_revision + 1, paused=stored.paused)
+    if with_policy_revision(definition, stored.policy_revision) == with_policy_revision(stored, stored.policy_revision):
+        return None if stored.deleted is None else msgspec.structs.replace(stored, deleted=None)
+    return msgspec.structs.replace(definition, policy_revision=stored.policy_revision + 1, paused=stored.paused, deleted=None)
 
 
 class MongoDefinitions:
@@ -101,8 +105,10 @@ class MongoDefinitions:
                 return stored
             offered = changed
             document = encode_definition(offered)
-            changes = {"plan": document["plan"], "policy_revision": offered.policy_revision}
-            if await self._set(DEFINITIONS, {"_id": document["_id"], "policy_revision": stored.policy_revision}, changes):
+            change: Document = {"$set": {"plan": document["plan"], "policy_revision": offered.policy_revision}}
+            if stored.deleted is not None:
+                change["$unset"] = {"deleted": ""}
+            if await self._update(DEFINITIONS, _as_read(stored), change):
                 return offered
         raise StoreUnavailable("the definition is being registered by too many at once")
 
@@ -110,7 +116,7 @@ class MongoDefinitions:
         """As the port says."""
         document = encode_definition(with_policy_revision(definition, over + 1))
         changes = {"plan": document["plan"], "policy_revision": over + 1}
-        if not await self._set(DEFINITIONS, {"_id": document["_id"], "policy_revision": over}, changes):
+        if not await self._set(DEFINITIONS, {"_id": document["_id"], "policy_revision": over} | _UNMARKED, changes):
             return None
         return await self.get(definition.namespace, definition.workflow_type, definition.fingerprint)
 
@@ -156,6 +162,28 @@ class MongoDefinitions:
                 return wanted
         raise StoreUnavailable("the definition is being activated by too many at once")
 
+    async def mark(self, known: Definition, deletion: Deletion) -> bool:
+        """As the port says."""
+        if known.deleted is not None:
+            return False
+        condition = _as_read(known) | {"paused": {"$exists": known.paused is not None}}
+        return await self._set(DEFINITIONS, condition, {"deleted": to_builtins(deletion)})
+
+    async def unmark(self, marked: Definition) -> bool:
+        """As the port says."""
+        return marked.deleted is not None and await self._update(DEFINITIONS, _marked(marked), {"$unset": {"deleted": ""}})
+
+    async def marked(self) -> Sequence[Definition]:
+        """As the port says. No index has it; definitions are few."""
+        return [decode_definition(document) for document in await self._find(DEFINITIONS, {"deleted": {"$exists": True}})]
+
+    async def delete(self, marked: Definition) -> bool:
+        """As the port says."""
+        if marked.deleted is None:
+            return False
+        deletes = [{"q": _marked(marked), "limit": 1}]
+        return confirmed(await self._connection.command({"delete": DEFINITIONS, "deletes": deletes, "writeConcern": MAJORITY})) == 1
+
     async def _insert(self, collection: str, document: Document) -> bool:
         try:
             confirmed(await self._connection.command({"insert": collection, "documents": [document], "writeConcern": MAJORITY}))
@@ -191,6 +219,18 @@ class MongoDefinitions:
         """As the port says."""
         found = await self._find(ACTIVE, {"namespace": namespace}, {"workflow_type": 1})
         return [_decode_active(document) for document in found]
+
+
+def _as_read(stored: Definition) -> Document:
+    """The condition that neither its policies nor its deletion are others by now."""
+    condition = {"_id": identity(stored.namespace, stored.workflow_type, stored.fingerprint), "policy_revision": stored.policy_revision}
+    return condition | (_UNMARKED if stored.deleted is None else _marked(stored))
+
+
+def _marked(stored: Definition) -> Document:
+    assert stored.deleted is not None, "the caller has looked"
+    deletion = {f"deleted.{name}": value for name, value in to_builtins(stored.deleted).items()}
+    return {"_id": identity(stored.namespace, stored.workflow_type, stored.fingerprint), **deletion}
 
 
 def _decode_active(document: Document) -> ActiveDefinition:

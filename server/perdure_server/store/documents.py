@@ -121,7 +121,8 @@ def label(key: str, value: str) -> str:
 def state_names(query: WorkflowQuery) -> list[str]:
     """The stored states that a query asks for."""
     asked = [state.name for state in query.states or WorkflowState]
-    return [*asked, *(_ARCHIVED + name for name in asked)] if query.include_archived else asked
+    archived = [_ARCHIVED + name for name in asked] if query.include_archived else []
+    return [*asked, *archived, *(_INERT + name for name in asked if query.include_inert)]
 
 
 def _state_of(workflow: Workflow) -> str:

@@ -311,6 +311,7 @@ def _matches(document: Document, query: WorkflowQuery) -> bool:
         and (not query.workflow_types or document["workflow_type"] in query.workflow_types)
         and (not query.business_keys or document["business_key"] in query.business_keys)
         and document["state"] in documents.state_names(query)
+        and query.fingerprint in {"", document["fingerprint"]}
         and labels <= set(document.get("labels", ()))
         and (query.start_from is None or document["start_time"] >= query.start_from)
         and (query.start_before is None or document["start_time"] < query.start_before)

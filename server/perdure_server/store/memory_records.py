@@ -7,7 +7,7 @@ from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from perdure_server.kernel.definition import Definition
-from perdure_server.kernel.values import Paused, Payload
+from perdure_server.kernel.values import Deletion, Paused, Payload
 from perdure_server.ports.errors import StoreError
 from perdure_server.ports.store import ActiveDefinition, OldPayloads, Session
 from perdure_server.store import limits
@@ -240,7 +240,7 @@ class MemoryDefinitions:
         def apply() -> Definition | None:
             key = (definition.namespace, definition.workflow_type, definition.fingerprint)
             stored = self._stored.get(key)
-            if stored is None or stored.policy_revision != over:
+            if stored is None or stored.policy_revision != over or stored.deleted is not None:
                 return None
             offered = encode_definition(with_policy_revision(definition, over + 1))
             self._stored[key] = replace(decode_definition(offered), paused=stored.paused)
@@ -297,3 +297,51 @@ class MemoryDefinitions:
             return [found for key, found in sorted(self._active.items()) if key[0] == namespace]
 
         return await self._around("definitions.list", apply)
+
+    async def mark(self, known: Definition, deletion: Deletion) -> bool:
+        """As the port says."""
+
+        def apply() -> bool:
+            stored = self._stored.get(_key_of(known))
+            if stored is None or stored.deleted is not None or known.deleted is not None:
+                return False
+            if (stored.policy_revision, stored.paused is None) != (known.policy_revision, known.paused is None):
+                return False
+            self._stored[_key_of(known)] = replace(stored, deleted=deletion)
+            return True
+
+        return await self._around("definitions.mark", apply)
+
+    async def unmark(self, marked: Definition) -> bool:
+        """As the port says."""
+
+        def apply() -> bool:
+            stored = self._same_deletion(marked)
+            if stored is not None:
+                self._stored[_key_of(marked)] = replace(stored, deleted=None)
+            return stored is not None
+
+        return await self._around("definitions.unmark", apply)
+
+    async def marked(self) -> Sequence[Definition]:
+        """As the port says."""
+        return await self._around("definitions.marked", lambda: [found for found in self._stored.values() if found.deleted is not None])
+
+    async def delete(self, marked: Definition) -> bool:
+        """As the port says."""
+
+        def apply() -> bool:
+            stored = self._same_deletion(marked)
+            if stored is not None:
+                del self._stored[_key_of(marked)]
+            return stored is not None
+
+        return await self._around("definitions.delete", apply)
+
+    def _same_deletion(self, marked: Definition) -> Definition | None:
+        stored = self._stored.get(_key_of(marked))
+        return stored if stored is not None and marked.deleted is not None and stored.deleted == marked.deleted else None
+
+
+def _key_of(definition: Definition) -> tuple[str, str, str]:
+    return definition.namespace, definition.workflow_type, definition.fingerprint

@@ -45,6 +45,8 @@ def filter_of(query: WorkflowQuery, after: PageKey | None = None) -> Document:
         keys = [WorkflowKey(query.namespace, name, key) for name in query.workflow_types for key in query.business_keys]
         condition["_id"] = {"$in": [key.workflow_id for key in keys]}
     condition["state"] = _one_of(documents.state_names(query))
+    if query.fingerprint:
+        condition["fingerprint"] = query.fingerprint
     if query.labels:
         condition["labels"] = {"$all": [documents.label(key, value) for key, value in query.labels.items()]}
     times: Document = {}

@@ -88,8 +88,6 @@ def signal(message: workflow_service_pb2.SignalRequest) -> tuple[Ref | str, Sign
         target = values.ref(message.workflow, "workflow", faults)
     elif kind is None:
         faults.add("target", "is not set: name the workflow or give a wake_token")
-    if message.validate_only:
-        faults.unsupported("validate_only", "checking a signal without storing it")
     content = values.payload(message.payload, "payload", faults) if message.HasField("payload") else None
     found = Signal(
         values.identifier(message.signal_id, "signal_id", faults, required=True),

@@ -221,6 +221,8 @@ def _payloads(target: wire.Workflow, source: Workflow) -> None:
 
 def _times(target: wire.Workflow, source: Workflow) -> None:
     values.time(target.start_time, source.start_time)
+    if source.start_at is not None:
+        values.time(target.start_at, source.start_at)
     values.time(target.update_time, source.update_time)
     if source.end_time is not None:
         values.time(target.end_time, source.end_time)
