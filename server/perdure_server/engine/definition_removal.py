@@ -66,14 +66,14 @@ class DefinitionRemoval:
         deletion = Deletion(self._clock.now(), request_id or own_request_id(self._entropy))
         if not await self._marked(known, deletion):
             return False
-        self.tell()
+        self._changed()
         try:
             await self.check(name)  # what came in between
         except Rejection:
             stored = await self._definitions.get(*_identity(known))
             if stored is not None and stored.deleted == deletion:
                 await self._definitions.unmark(stored)
-            self.tell()
+            self._changed()
             raise
         return True
 
@@ -91,7 +91,11 @@ class DefinitionRemoval:
                 # The count may come from a member that is primary no more; a removal that is confirmed by a majority shows that it was.
                 changed = not await self._workflows.count(_users(name), 1) and await self._definitions.delete(marked)
             if changed:
-                self.tell()
+                self._changed()
+
+    def _changed(self) -> None:
+        self._catalog.forget()
+        self.tell()
 
     async def _marked(self, known: Definition, deletion: Deletion) -> bool:
         try:

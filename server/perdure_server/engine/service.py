@@ -150,8 +150,7 @@ class Engine:
         self.judge.on_dead = self.workers.session_over
         self.hub.claimed, self.hub.known = self.claims.workflows, self.mailboxes.known
         self.hub.on_remote_change = self._remote_change
-        self.hub.on_session = self.workers.superseded
-        self.hub.on_definitions = self._definitions_changed
+        self.hub.on_session, self.hub.on_definitions = self.workers.superseded, self._definitions_changed
         self.operations.definition_removal.tell = self._tell_definitions
 
     async def open(self) -> None:
