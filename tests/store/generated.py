@@ -151,6 +151,7 @@ FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     "failed_step": texts,
     "end_time": st.none() | times,
     "deadline": st.none() | times,
+    "start_at": st.none() | times,
     "grace_deadline": st.none() | times,
     "cancel_reason": texts,
     "cancel_request_id": texts,
