@@ -46,6 +46,10 @@ async def test_a_definition_is_deleted(served: Served) -> None:
     assert await fingerprints(served) == {new.fingerprint}
     found = await refused(served.admin.DeleteDefinition(delete(old.fingerprint)))
     assert (found.reason, found.code) == ("DEFINITION_NOT_FOUND", grpc.StatusCode.NOT_FOUND)
+    records = (await served.admin.ListAuditRecords(admin.ListAuditRecordsRequest())).records
+    told = [(record.request_id, record.status.code == 0) for record in records if record.method == "DeleteDefinition"]
+    assert told.count(("r", True)) == 1, "done once, however often it is asked for"
+    assert told.count(("", False)) == 4, "each refusal"
     again = await served.admin.RegisterDefinition(admin.RegisterDefinitionRequest(definition=now.definition))
     assert (again.created, again.definition.fingerprint) == (True, old.fingerprint)
 
