@@ -17,7 +17,7 @@ export VENV
 export PATH := $(BIN):$(PATH)
 
 .NOTPARALLEL:
-.PHONY: help setup demo test simulate chaos image check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
+.PHONY: help setup demo test simulate sabotage chaos image check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ pytest: setup ## The core tests only
 simulate: setup ## Thousands of seeds of whole servers under faults, in virtual time (SEEDS=2000 FIRST=1)
 	$(PY) -m pytest -q tests/kernel/test_machine.py --hypothesis-profile=long
 	$(PY) -W ignore -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
+
+sabotage: setup ## Puts one fault at a time into a copy of the tree, and fails unless the tests named for it notice
+	$(PY) tools/sabotage.py $(ARGS)
 
 chaos: setup ## Kills server, worker, store and Redis in the middle of 200 running workflows each
 	$(PY) -m pytest -m chaos $(ARGS)
