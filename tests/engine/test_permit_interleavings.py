@@ -319,7 +319,7 @@ class TestChanges:
         await world.advance(4_000)
         waits = await world.step("a", "y")
         assert (waits.state.name, waits.permit_waits, waits.throttled is not None) == ("READY", 1, True)
-        assert (await world.stored("y")).ready == ("P/default/llm",)
+        assert (await world.stored("y")).ready == ("P//default/llm",)
         await worker.settle(worker.got[0])
         step = await world.step("a", "y")
         assert (step.attempt, step.permit_waits, step.throttled) == (1, 1, None)

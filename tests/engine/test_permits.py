@@ -2,6 +2,8 @@
 
 import pytest
 
+from perdure_server.engine.queue_list import QueueQuery
+from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Permit
 from perdure_server.ports.store import Subscription
 from tests.engine.harness import World
@@ -76,10 +78,25 @@ class TestLimits:
         await world.settle()
         assert sorted(claim.key.business_key for claim in worker.got) == ["none", "x1", "y1"]
         await world.advance(1_000)
-        assert (await world.stored("x2")).ready == ("P/default/llm/x",)
+        assert (await world.stored("x2")).ready == ("P//default/llm/x",)
         await worker.settle(worker.claim("a", "x1"))
         assert worker.got[-1].key.business_key == "x2"
         permits.quiet()
+
+    async def test_queues_tell_how_many_lack_permits_and_lines_are_no_queues(
+        self, world: World, permits: Permits, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        server = await world.server()
+        await permits.put(server, capacity=1, key_label="tenant")
+        await world.define(server, limited())
+        await world.worker(server, script=holding)
+        for name in ("one", "two", "three"):
+            await world.start(server, name, labels={"tenant": "a/b"})  # a line with as many parts as a queue id
+        await world.advance(1_000)
+        rows, _ = await server.operations.queues.page(QueueQuery("default", "", "", lambda _fact, _ready: True), 10, "")
+        assert [(row.place.step, row.ready, row.throttled, row.running) for row in rows] == [("a", 0, 2, 1)]
+        await world.advance(limits.MINUTE)
+        assert "NO_WORKER" not in caplog.text
 
     async def test_per_fairness_key(self, world: World, permits: Permits) -> None:
         server = await world.server()

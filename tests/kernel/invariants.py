@@ -294,7 +294,7 @@ def _ready_id(definition: Definition, workflow: Workflow, name: str, step: Step)
     if step.throttled is None:
         return queue_id(definition, workflow, name)
     key = f"/{step.throttled.key}" if step.throttled.key else ""
-    return f"P/{workflow.key.namespace}/{step.throttled.resource}{key}"
+    return f"P//{workflow.key.namespace}/{step.throttled.resource}{key}"
 
 
 def _check_derived(definition: Definition, workflow: Workflow) -> None:

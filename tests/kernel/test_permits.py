@@ -160,11 +160,11 @@ class TestThrottled:
         assert throttle(run, since=T0 + 100)
         assert run.state("a") is StepState.READY
         assert run.step("a").throttled == Throttle("llm", T0 + 100)
-        assert run.workflow.ready == ("P/default/llm",)
+        assert run.workflow.ready == ("P//default/llm",)
         assert not throttle(run, since=T0 + 100), "nothing new"
         assert throttle(run, resource="gpu", key="acme")
         assert run.step("a").throttled == Throttle("gpu", T0 + 100, "acme"), "it still waits since then"
-        assert run.workflow.ready == ("P/default/gpu/acme",)
+        assert run.workflow.ready == ("P//default/gpu/acme",)
         assert run.step("a").permit_waits == 1
         assert run.do(lambda draft: permits.relax(draft, "a"))
         assert run.workflow.ready == queue
@@ -227,11 +227,11 @@ class TestThrottled:
         run.pause()
         assert not run.workflow.ready
         run.resume()
-        assert list(run.workflow.ready) == ["P/default/llm"]
+        assert list(run.workflow.ready) == ["P//default/llm"]
         assert run.announced() == ["a"]
 
     def test_two_steps_in_one_line_are_found_once(self) -> None:
         run = Run(plan(limited(), limited("b")))
         throttle(run)
         throttle(run, "b")
-        assert run.workflow.ready == ("P/default/llm",)
+        assert run.workflow.ready == ("P//default/llm",)

@@ -57,7 +57,7 @@ def throttled() -> Run:
     """`a` lacks permits: its queue time stands still, and it is found by its resource."""
     run = Run(plan(activity("a", permits=(Permit("llm"),), queue_timeout=6_000)))
     run.do(lambda draft: throttle(draft, "a", "llm", "", T0))
-    assert run.workflow.ready == ("P/default/llm",)
+    assert run.workflow.ready == ("P//default/llm",)
     return looked_at(run)
 
 

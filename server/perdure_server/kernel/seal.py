@@ -1,7 +1,7 @@
 """The last act of every change: raise the revision and set what the sweep and the indexes go by."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -11,6 +11,7 @@ from perdure_server.kernel.timing import next_due
 from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import Claim, Step, StepState, Workflow
 
+LINES: Final = "P//"  # no queue id begins so, not even in a namespace `P`: the name of its queue is never empty
 _READY = StepState.READY
 _CANCELLING = StepState.CANCELLING
 _NOTHING: Mapping[str, Step] = {}
@@ -37,8 +38,8 @@ def _ready_id(definition: Definition, workflow: Workflow, name: str) -> str:
 
 
 def line_id(namespace: str, resource: str, key: str) -> str:
-    """What throttled steps are found by in `ready`: P/<namespace>/<resource>, and the key of a keyed resource."""
-    return f"P/{namespace}/{resource}/{key}" if key else f"P/{namespace}/{resource}"
+    """What throttled steps are found by in `ready`: P//<namespace>/<resource>, and the key of a keyed resource."""
+    return f"{LINES}{namespace}/{resource}/{key}" if key else f"{LINES}{namespace}/{resource}"
 
 
 def next_wake(workflow: Workflow) -> int | None:

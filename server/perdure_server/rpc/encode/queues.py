@@ -32,7 +32,7 @@ def queue(target: resource_pb2.Queue, source: QueueRow, now: int) -> None:
         values.time(target.phase_since_time, source.fact.since)
     elif source.oldest is not None:
         values.time(target.phase_since_time, source.oldest)
-    target.ready_count, target.running_count = source.ready, source.running
+    target.ready_count, target.running_count, target.throttled_count = source.ready, source.running, source.throttled
     if source.oldest is not None:
         values.duration(target.oldest_wait, max(0, now - source.oldest))
     serving = source.serving
