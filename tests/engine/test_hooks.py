@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from perdure_server.engine.values import GrantedClaim
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Branch, Exhaustion, Hook, HookKind, Hooks
@@ -40,6 +42,30 @@ async def test_a_required_finalizer_fails_three_times_and_then_succeeds(world: W
     assert facts.failure == Failure("test.broken", "as told")
     assert [(step.step, step.state) for step in facts.unfinished] == [("b", StepState.FAILED)]
     assert not worker.got[-1].begin_after_renewed or worker.got[-1].plan.retry.max_attempts == 1
+
+
+@pytest.mark.parametrize("size", [1, 2 * limits.INLINE_PAYLOAD])
+async def test_what_a_cancelled_step_says_last_reaches_the_cancel_finalizer(world: World, size: int) -> None:
+    server = await world.server()
+    await world.define(server, "a", hook("tidy"), hooks=Hooks(cancel_finalizer=Hook("tidy")))
+    worker = await world.worker(server, script=lambda claim: completing(claim) if claim.plan.name == "tidy" else None)
+    await world.start(server)
+    await world.settle()
+    worker.beat(worker.claim("a"), checkpoint=payload("earlier"), has_checkpoint=True, checkpoint_no=1)
+    await world.settle()
+    await server.cancel(world.ref(), "enough", "c")
+    last = payload("x" * size)
+    await worker.settle(worker.claim("a"), Cancelled(last, keep_checkpoint=False))
+    assert (await world.stored()).state is WorkflowState.CANCELLED
+    facts = worker.got[-1].hook
+    assert facts is not None
+    (cut,) = facts.unfinished
+    assert (cut.step, cut.state) == ("a", StepState.CANCELLED)
+    assert cut.checkpoint is not None
+    told = cut.checkpoint
+    if told.ref is not None:  # a large one stays in its own document, and the worker fetches it
+        told = await server.fetch_payload(worker.got[-1].token, told.ref.payload_id)
+    assert told.json == last.json
 
 
 async def test_a_best_effort_finalizer_is_tried_by_its_policy_and_passed(world: World) -> None:

@@ -71,6 +71,8 @@ class TestResults:
         assert workers.result(message).outcome == Released()
         message.cancelled.SetInParent()
         assert workers.result(message).outcome == Cancelled()
+        message.cancelled.checkpoint.json = '"half done"'
+        assert workers.result(message).outcome == Cancelled(Payload(json='"half done"'), keep_checkpoint=False)
 
     def test_a_page_and_what_is_wrong_with_one(self) -> None:
         message = Result(claim_token="t")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.outcomes import Completed, Failed, Outcome, Page, Released, Waiting
+from perdure_server.kernel.outcomes import Cancelled, Completed, Failed, Outcome, Page, Released, Waiting
 from perdure_server.kernel.start import Start
 from perdure_server.kernel.values import Failure, Payload
 from perdure_server.kernel.workflow import Workflow
@@ -59,11 +59,11 @@ class Spill:
                 return Waiting(wait, await self.spill(workflow_id, run_id, checkpoint), keep)
             case Released(checkpoint, keep):
                 return Released(await self.spill(workflow_id, run_id, checkpoint), keep)
+            case Cancelled(checkpoint, keep):
+                return Cancelled(await self.spill(workflow_id, run_id, checkpoint), keep)
             case Page(count, children, cursor):
                 children = await self.spill(workflow_id, run_id, children)
                 return Page(count, children, await self.spill(workflow_id, run_id, cursor))
-            case _:
-                return outcome
 
 
 def payloads_of(outcome: Outcome) -> tuple[Payload | None, ...]:
@@ -73,9 +73,7 @@ def payloads_of(outcome: Outcome) -> tuple[Payload | None, ...]:
             return (output,)
         case Failed(failure):
             return (failure.details,)
-        case Waiting(_, checkpoint) | Released(checkpoint):
+        case Waiting(_, checkpoint) | Released(checkpoint) | Cancelled(checkpoint):
             return (checkpoint,)
         case Page(_, children, cursor):
             return children, cursor
-        case _:
-            return ()

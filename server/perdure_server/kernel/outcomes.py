@@ -45,8 +45,11 @@ class Released(Struct, frozen=True, tag=True, omit_defaults=True):
     keep_checkpoint: bool = True
 
 
-class Cancelled(Struct, frozen=True, tag=True):
-    """The worker stopped, because it was asked to."""
+class Cancelled(Struct, frozen=True, tag=True, omit_defaults=True):
+    """The worker stopped, because it was asked to. The checkpoint is for the finalizer."""
+
+    checkpoint: Payload | None = None
+    keep_checkpoint: bool = True
 
 
 class Page(Struct, frozen=True, tag=True, omit_defaults=True):
@@ -95,8 +98,8 @@ def report(draft: Draft, command: Report) -> bool:
             _waiting(draft, command, outcome)
         case Released() as outcome:
             _released(draft, command, outcome)
-        case Cancelled():
-            _cancelled(draft, command)
+        case Cancelled() as outcome:
+            _cancelled(draft, command, outcome)
         case Page() as outcome:
             _paged(draft, command, outcome)
     return True
@@ -205,9 +208,12 @@ def _released(draft: Draft, command: Report, outcome: Released) -> None:
     claim_returned(draft, command.step, StepEvent.RELEASED, memory, progressed)
 
 
-def _cancelled(draft: Draft, command: Report) -> None:
+def _cancelled(draft: Draft, command: Report, outcome: Cancelled) -> None:
     step = draft.step(command.step)
     memory = _settle(draft, command, "cancelled")
+    fields = _checkpoint(step, outcome)
+    if fields:
+        draft.amend(command.step, **fields)
     if step.state is StepState.CANCELLING:
         draft.move(command.step, StepEvent.CONFIRMED, StepState.CANCELLED, claim=None, settled=memory)
         settle_down(draft)
@@ -216,7 +222,7 @@ def _cancelled(draft: Draft, command: Report) -> None:
         attempt_failed(draft, command.step, FailedAttempt(StepEvent.CONFIRMED, failure, memory, command.dice))
 
 
-def _checkpoint(step: Step, outcome: Waiting | Released) -> dict[str, object]:
+def _checkpoint(step: Step, outcome: Waiting | Released | Cancelled) -> dict[str, object]:
     if outcome.checkpoint is None and outcome.keep_checkpoint:
         return {}
     number = step.checkpoint_no + 1 if step.checkpoint_claim_no == step.claim_no else 1

@@ -146,12 +146,12 @@ def _released(message: ResultMessage, faults: Faults) -> Released:
 
 
 def _cancelled(message: ResultMessage, faults: Faults) -> Cancelled:
-    if message.cancelled.HasField("checkpoint"):
-        faults.unsupported("cancelled.checkpoint", "a checkpoint for finalizers")
-    return Cancelled()
+    return Cancelled(*_checkpoint(message.cancelled, "cancelled.checkpoint", faults))
 
 
-def _checkpoint(message: claim_pb2.Waiting | claim_pb2.Released, field: str, faults: Faults) -> tuple[Payload | None, bool]:
+def _checkpoint(
+    message: claim_pb2.Waiting | claim_pb2.Released | claim_pb2.Cancelled, field: str, faults: Faults
+) -> tuple[Payload | None, bool]:
     # Absent = keep what is stored; without data = clear it.
     if not message.HasField("checkpoint"):
         return None, True
