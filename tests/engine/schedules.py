@@ -36,7 +36,7 @@ def workflows(world: World) -> dict[str, Workflow]:
     """All workflows by business key, not through the faults."""
     held = cast("MemoryWorkflows", world.store.workflows)
     found = [held._load(key) for key in held._stored]
-    return {workflow.key.business_key: workflow for workflow in found if workflow is not None}
+    return {workflow.key.business_key: workflow for workflow in found if workflow is not None and workflow.tombstone is None}
 
 
 def keys(world: World) -> list[str]:

@@ -23,6 +23,7 @@ from perdure_server.kernel.definition import (
 from perdure_server.kernel.outcomes import Cancelled, Completed, Failed, Outcome, Released, Waiting
 from perdure_server.kernel.values import Condition, Failure, RetryPolicy, Wait
 from tests.kernel.harness import activity, payload, plan, waiting
+from tests.simulation.permits import needed
 
 if TYPE_CHECKING:
     from tests.simulation.world import Simulation
@@ -74,6 +75,7 @@ def _step(source: random.Random, number: int) -> StepDefinition:
         silence_timeout=source.choice((None, None, None, 35_000)),
         on_exhausted=source.choice((Exhaustion.FAIL_WORKFLOW, *Exhaustion)),
         compensate_with=source.choice(("", "", "", "undo")),
+        permits=needed(source),
     )
 
 

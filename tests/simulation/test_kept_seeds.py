@@ -8,6 +8,7 @@ KEPT = {
     70: "a dead session refused a token that it had held: its claim was un-granted, not lost, and max_attempts=1 began twice",
     147: "the same",
     44: "a renewal that came late took the acknowledgement of a later one away, and max_attempts=1 began twice",
+    72: "a hello read a state from before the grant, and told the worker that its claim was lost; with permits in the plans",
     818: "a pass over children went on with the next round of their parent, and took its children for created",
     3005: "a grant that was stored late was delivered to nobody, and its slot was lost",
     3689: "a claim that another server had taken away was compared once, met a store that was away, and was never told to its worker",

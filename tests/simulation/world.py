@@ -24,6 +24,7 @@ from tests.simulation.callers import Caller
 from tests.simulation.chaos import Chaos
 from tests.simulation.fleet import Fleet
 from tests.simulation.oracle import Oracle
+from tests.simulation.permits import Permits
 from tests.simulation.plans import SIGNALS, Script, child_plan, random_plan
 from tests.simulation.promises import Promises
 from tests.simulation.watchers import Watcher
@@ -77,6 +78,8 @@ class Simulation:
         self.redis = LocalCoordination(self._clock()) if self.source.random() < 0.7 else None
         self.script = Script(self)
         self.promises = Promises(self)
+        self.permits = Permits(self)
+        self.oracle.watched = self.permits.check
         self.fleet = Fleet(self, self.source.choice((1, 2, 2, 3)))
         self.workers: list[Worker] = []
         self._names = itertools.count(1)
@@ -141,6 +144,7 @@ class Simulation:
     async def _story(self) -> Outcome:
         await self.fleet.fill()
         caller = Caller(self, "definer")
+        await self.permits.put()
         for _ in range(self.source.choice((1, 1, 2))):
             await caller.register(random_plan(self.source))
         await caller.register(child_plan(self.source))
@@ -187,6 +191,7 @@ class Simulation:
             await pause(1.0)
         await pause(3.0)
         self.promises.at_the_end()
+        await self.permits.at_the_end()
 
     def _is_over(self, workflow: Workflow) -> bool:
         if workflow.inert:

@@ -186,8 +186,10 @@ class Workers:
                 del tokens[claim.nonce]
                 if local.cancelled:
                     cancelled.append(local.token)
-        causes = await asyncio.gather(*(self._loss_of(token) for token in tokens.values()))
-        return tuple(zip(tokens.values(), causes, strict=True)), tuple(cancelled)
+        found = await asyncio.gather(*(self._look_again(stream, token) for token in tokens.values()))
+        cancelled += [local.token for local in found if isinstance(local, LocalClaim) and local.cancelled]
+        lost = tuple((token, cause) for token, cause in zip(tokens.values(), found, strict=True) if isinstance(cause, LossCause))
+        return lost, tuple(cancelled)
 
     async def _adopt_one(self, stream: WorkerStream, workflow: Workflow, name: str, claim: Claim) -> LocalClaim | None:
         engine = self._engine
@@ -202,12 +204,21 @@ class Workers:
         local.cancelled = workflow.steps[name].state is StepState.CANCELLING
         return local
 
-    async def _loss_of(self, token: str) -> LossCause:
+    async def _look_again(self, stream: WorkerStream, token: str) -> LocalClaim | LossCause:
+        """The claim of a token that the session's plain reads did not show, which may lie back, or how it was lost."""
         try:
-            await self.inspect(address_of(token))
+            address = address_of(token)
+            _, workflow = await self._look(address)
         except Rejection as error:
             return LossCause[error.facts.get("cause", "UNKNOWN")]
-        return LossCause.EXPIRED  # current, but refused, or of another session
+        claim, session_id = workflow.steps[address.step].claim, stream.session.session_id
+        if (
+            claim is not None
+            and claim.session_id == session_id
+            and claim.nonce in await self._engine.sessions.hold(session_id, [claim.nonce])
+        ):
+            return await self._adopt_one(stream, workflow, address.step, claim) or LossCause.EXPIRED
+        return LossCause.EXPIRED  # refused, or of another session
 
     async def _look(self, address: Address) -> tuple[bool, Workflow]:
         command = InspectCommand(address.run_id, address.step, address.nonce)
