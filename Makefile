@@ -17,7 +17,7 @@ export VENV
 export PATH := $(BIN):$(PATH)
 
 .NOTPARALLEL:
-.PHONY: help setup demo test simulate sabotage chaos image check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
+.PHONY: help setup demo test slow simulate sabotage chaos image check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,7 +31,10 @@ demo: setup ## Kills a worker, the server and Redis in the middle of real work; 
 test: setup check pytest ## Generated code, lint, types, import contracts, and the core tests; needs no network once set up
 
 pytest: setup ## The core tests only
-	$(PY) -m pytest -m "not chaos and not image" -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+	$(PY) -m pytest -m "not slow and not chaos and not image" -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+
+slow: setup ## Stories and services on real processes that are killed and restarted, and the first seeds of the simulation
+	$(PY) -m pytest -m "slow and not chaos and not image" -n auto --maxprocesses 2 --dist worksteal $(ARGS)
 
 simulate: setup ## Thousands of seeds of whole servers under faults, in virtual time (SEEDS=2000 FIRST=1)
 	$(PY) -m pytest -q tests/kernel/test_machine.py --hypothesis-profile=long

@@ -15,6 +15,8 @@ from tests.e2e.servers import DevProcess
 from tests.embedded.proc import is_running
 from tests.processes import environment, missing_server, redis_binary, store_available
 
+pytestmark = pytest.mark.slow
+
 NOTE = Path(__file__).parents[2] / "examples" / "note" / "note.py"
 
 if not (store_available() and redis_binary()):

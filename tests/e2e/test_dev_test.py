@@ -16,6 +16,8 @@ from tests.conftest import Eventually
 from tests.e2e.servers import DevProcess
 from tests.processes import missing_server, redis_binary, store_available
 
+pytestmark = pytest.mark.slow
+
 if not (store_available() and redis_binary()):
     missing_server("the embedded servers are not installed")
 

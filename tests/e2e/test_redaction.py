@@ -20,6 +20,8 @@ from perdure_server.store.mongo import MongoStore
 from tests.conftest import Eventually, RunningServer
 from tests.rpc.conftest import Served, definition, ref, serving
 
+pytestmark = pytest.mark.slow
+
 MARK = "personal-data-of-kim"
 SMALL, LARGE = f'"{MARK}"', f'"{MARK}{"x" * limits.INLINE_PAYLOAD}"'
 

@@ -3,10 +3,13 @@
 from collections.abc import Callable
 
 import grpc
+import pytest
 
 from perdure.v1 import admin_service_pb2, claim_pb2, payload_pb2, watch_pb2, workflow_pb2, workflow_service_pb2
 from tests.e2e.channels import CANCELLED, COMPLETED, KEY, Perdure, connected, definition, refused
 from tests.e2e.servers import PerdureProcess
+
+pytestmark = pytest.mark.slow
 
 _Start = workflow_service_pb2.StartWorkflowRequest
 

@@ -8,6 +8,8 @@ from perdure.v1 import workflow_service_pb2
 from tests.e2e.channels import Perdure, connected
 from tests.e2e.conftest import MakeServer
 
+pytestmark = pytest.mark.slow
+
 KEYS = 15  # as many as fit into twenty seconds; ALL_KEYS in `make chaos`
 ALL_KEYS = 100
 CALLS = 200

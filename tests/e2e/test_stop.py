@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable
 
 import grpc
+import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from perdure.v1 import claim_pb2, worker_service_pb2
@@ -13,6 +14,8 @@ from tests.conftest import Eventually
 from tests.e2e.channels import COMPLETED, Perdure, State, connected, refusal_of
 from tests.e2e.conftest import MakeServer
 from tests.e2e.servers import GRACE_MS, PerdureProcess
+
+pytestmark = pytest.mark.slow
 
 WORKFLOWS = 40
 GONE_WITHIN = GRACE_MS / 1000 + 2

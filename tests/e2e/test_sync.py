@@ -14,6 +14,8 @@ from perdure.events import End, Frame
 from perdure.sync import Client, Run
 from tests.e2e.servers import PerdureProcess
 
+pytestmark = pytest.mark.slow
+
 letter = Definition("sync_letter")
 
 

@@ -16,6 +16,8 @@ from tests.e2e.draining_worker import definition
 from tests.e2e.servers import LEASE_MS, PerdureProcess
 from tests.e2e.stream_worker import Result, StreamWorker
 
+pytestmark = pytest.mark.slow
+
 LEASE = LEASE_MS / 1000
 MISSED_WITHIN = LEASE + 2 + 2  # the lease, the margin that expiry is late by, and a sweep on a busy machine
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 if not (store_available() and redis_binary()):
     missing_server("the embedded servers are not installed")
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
 
 
 @asynccontextmanager

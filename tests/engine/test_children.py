@@ -10,11 +10,12 @@ from perdure_server.kernel import limits
 from perdure_server.kernel.child_state import ParentClose
 from perdure_server.kernel.children import CHILD_FAILED, pack
 from perdure_server.kernel.definition import ChildPlan, Join
-from perdure_server.kernel.outcomes import Completed, Failed, Outcome, Page
+from perdure_server.kernel.outcomes import Cancelled, Completed, Failed, Outcome, Page
 from perdure_server.kernel.values import Failure, Payload, RetryPolicy
 from perdure_server.kernel.workflow import Paused, StepState, WorkflowState
 from tests.engine.families import CHILD, children_of, family, pools
 from tests.engine.harness import World
+from tests.engine.rounds import supersede
 from tests.engine.workers import completing, failing, holding
 from tests.kernel.families import childing, mapping, paging
 from tests.kernel.harness import payload
@@ -191,3 +192,19 @@ async def test_a_pause_of_the_parent_opens_no_more(world: World) -> None:
     await server.people.resume(world.ref(), Conditions())
     await world.settle()
     assert len(worker.got) == 2
+
+
+async def test_children_of_a_superseded_round_are_closed_by_their_policy(world: World) -> None:
+    server = await family(world, mapping("m"))
+    worker = await world.worker(server, script=holding, pools=pools(5))
+    await world.start(server, value=[1, 2])
+    await world.until(lambda: len(worker.got) == 2)
+    old = await world.stored()
+    await supersede(world, server, value=[])
+    await world.advance(5_000)
+    assert len(worker.cancels) == 2, "they are told to stop"
+    for claim in list(worker.held.values()):
+        await worker.settle(claim, Cancelled())
+    await world.until(world.is_completed)
+    assert [child.state for child in await children_of(world, old)] == [W.CANCELLED, W.CANCELLED]
+    assert not (await world.stored()).duties

@@ -7,9 +7,11 @@ from perdure_server.engine.people import Conditions
 from perdure_server.kernel.outcomes import Completed
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.values import RetryPolicy
+from perdure_server.kernel.workflow import Paused
 from perdure_server.store.memory import Moment
 from tests.engine.faults import FrailCoordination
 from tests.engine.harness import World
+from tests.engine.permits import Permits, limited
 from tests.engine.workers import holding
 from tests.kernel.harness import activity
 
@@ -41,6 +43,23 @@ async def test_a_result_that_is_stored_though_nobody_said_so_has_all_that_follow
     await world.advance(100)
     assert worker.settled[number].duplicate is False
     assert [got.plan.name for got in worker.got] == ["a", "b"]
+
+
+async def test_a_throttled_step_is_found_though_this_server_remembers_it_paused(world: World) -> None:
+    permits = Permits(world)
+    here = await world.server()
+    there = await world.server(coordination=FrailCoordination(world.clock))  # no hint comes from there
+    await permits.put(here, capacity=1)
+    await world.define(here, limited())
+    worker = await world.worker(here, script=holding)
+    await world.start(here, "first")
+    await world.start(here, "second")
+    await world.advance(2_000)
+    await here.people.pause(world.ref("second"), Paused(0), Conditions())
+    await there.people.resume(world.ref("second"), Conditions())
+    await worker.settle(worker.claim("a", "first"))
+    await world.until(lambda: any(claim.key.business_key == "second" for claim in worker.got), within=30_000)
+    permits.quiet()
 
 
 async def test_one_attempt_is_begun_only_when_its_acknowledgement_is_stored(world: World) -> None:

@@ -8,8 +8,8 @@ from tests.engine.families import child_of, family, pools
 from tests.engine.harness import World
 from tests.kernel.families import mapping
 
-KEEP = 2 * limits.HOUR
-REMEMBER = 3 * limits.HOUR
+KEEP = 3 * limits.MINUTE
+REMEMBER = 4 * limits.MINUTE
 
 
 async def test_retention_and_memory_are_the_namespace_s_for_children_too(world: World) -> None:

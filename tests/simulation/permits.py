@@ -2,11 +2,12 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, cast
 
 from perdure_server.kernel.definition import Permit
 from perdure_server.kernel.resources import Rate, Resource, Stripe
+from perdure_server.kernel.workflow import HeldPermit, Workflow
 from perdure_server.store.memory_resources import MemoryResources
 from tests.engine.virtual_loop import pause
 
@@ -64,18 +65,21 @@ class Permits:
         held = {(stripe.resource, stripe.number): stripe for stripe in self._resources._stripes.values()}
         used: Counter[str] = Counter()
         with self._oracle.judging():
-            for workflow in self._oracle.workflows():
-                for step in workflow.steps.values() if not workflow.inert else ():
-                    if step.claim is None:
-                        continue
-                    for permit in step.claim.permits:
-                        holder = held[permit.resource, permit.stripe].by_nonce.get(step.claim.nonce)
-                        assert holder is not None, f"{workflow.key.business_key} runs without its permit of {permit.resource}"
-                        assert (holder.units, holder.run_id) == (permit.units, workflow.run_id)
-                        used[permit.resource] += permit.units
+            for workflow, nonce, permit in self._claimed():
+                holder = held[permit.resource, permit.stripe].by_nonce.get(nonce)
+                assert holder is not None, f"{workflow.key.business_key} runs without its permit of {permit.resource}"
+                assert (holder.units, holder.run_id) == (permit.units, workflow.run_id)
+                used[permit.resource] += permit.units
             for name, units in used.items():
                 assert units <= self._capacity[name], f"{units} units of {name} are in use, there are {self._capacity[name]}"
         self.most |= used
+
+    def _claimed(self) -> Iterator[tuple[Workflow, str, HeldPermit]]:
+        """Every permit that a current claim says it holds."""
+        for workflow in self._oracle.workflows():
+            claims = [step.claim for step in workflow.steps.values() if step.claim is not None] if not workflow.inert else []
+            for claim in claims:
+                yield from ((workflow, claim.nonce, permit) for permit in claim.permits)
 
     async def at_the_end(self) -> None:
         """Whatever a crash left over is free within the time of an audit."""

@@ -4,6 +4,8 @@ import pytest
 
 from tests.simulation.world import run_seed
 
+pytestmark = pytest.mark.slow
+
 GROUPS = 10
 GROUP = 15
 

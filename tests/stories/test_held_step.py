@@ -8,6 +8,8 @@ from perdure import Client, Context, Definition, Failure, NotAllowed, Resolution
 from tests.conftest import Eventually
 from tests.stories.conftest import Working
 
+pytestmark = pytest.mark.slow
+
 payout = Definition("payout")
 bank = {"open": False}
 

@@ -10,6 +10,8 @@ from tests.e2e.conftest import MakeServer
 from tests.e2e.servers import PerdureProcess
 from tests.stories.conftest import Working
 
+pytestmark = pytest.mark.slow
+
 page = Definition("page")
 ran: Counter[str] = Counter()
 boundary = asyncio.Event()  # a step has given its result

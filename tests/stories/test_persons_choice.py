@@ -9,6 +9,8 @@ from tests.conftest import Eventually
 from tests.e2e.servers import PerdureProcess
 from tests.stories.conftest import Working
 
+pytestmark = pytest.mark.slow
+
 letter = Definition("letter", output="archive")
 
 

@@ -10,6 +10,8 @@ from perdure import Client, Context, Definition, Failure, Retry, StepPolicy, Wor
 from tests.conftest import Eventually
 from tests.stories.conftest import Working
 
+pytestmark = pytest.mark.slow
+
 AT_ONCE = Retry(max_attempts=1)
 SOON = StepPolicy(retry=Retry(initial_interval=timedelta(milliseconds=50), max_interval=timedelta(milliseconds=50)))
 

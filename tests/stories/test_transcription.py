@@ -10,6 +10,8 @@ from perdure import Client, Context, Definition, Run, StepState, Wait
 from tests.conftest import Eventually
 from tests.stories.conftest import Working
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class Transcriber:

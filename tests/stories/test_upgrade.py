@@ -4,9 +4,13 @@ import asyncio
 from collections import Counter
 from datetime import timedelta
 
+import pytest
+
 from perdure import Client, Context, Definition
 from tests.conftest import Eventually
 from tests.stories.conftest import Working
+
+pytestmark = pytest.mark.slow
 
 done: Counter[tuple[str, str]] = Counter()
 gate = asyncio.Event()

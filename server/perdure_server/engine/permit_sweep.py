@@ -140,7 +140,9 @@ class PermitSweep:
             if now - found.since < limits.SECOND or not lines.intersection(found.queues):
                 continue  # the server that stored it is at it
             try:
-                workflow = self._mailboxes.known(found.workflow_id) or await self._workflows.load(found.workflow_id)
+                workflow = self._mailboxes.known(found.workflow_id)
+                if workflow is None or workflow.update_time < found.since:
+                    workflow = await self._workflows.load(found.workflow_id)
             except CorruptDocument:
                 continue
             if workflow is not None:

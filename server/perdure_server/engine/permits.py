@@ -103,7 +103,9 @@ class Permits:
     async def _enter(self, place: Place) -> None:
         waiter: Waiter | None = None
         try:
-            workflow = self._mailboxes.known(place[0]) or await self._workflows.load(place[0])
+            workflow = self._mailboxes.known(place[0])
+            if workflow is None or not _waits(workflow, place[1]):
+                workflow = await self._workflows.load(place[0])  # what is remembered may lie back, for any time if hints were lost
             if workflow is not None:
                 waiter = await self._waiter(workflow, place[1])
         finally:
@@ -121,8 +123,7 @@ class Permits:
         self.line(waiter.workflow.key.namespace, *waiter.needs[0][:2]).join(waiter)
 
     async def _waiter(self, workflow: Workflow, name: str) -> Waiter | None:
-        step = workflow.steps.get(name)
-        if step is None or step.state is not StepState.READY or workflow.paused is not None:
+        if not _waits(workflow, name):
             return None
         key = workflow.key
         definition = await self._catalog.of(workflow)
@@ -340,3 +341,9 @@ class Permits:
         now = self._clock.unshifted()
         waiters = [waiter for waiter in self._waiters.values() if not waiter.stored and not waiter.trying and waiter.line is not None]
         return [waiter for waiter in waiters if now - waiter.entered >= limits.THROTTLED_AFTER]
+
+
+def _waits(workflow: Workflow, name: str) -> bool:
+    """Whether the step is READY and may be granted."""
+    step = workflow.steps.get(name)
+    return step is not None and step.state is StepState.READY and workflow.paused is None

@@ -58,15 +58,15 @@ def next_round(definitions: tuple[Definition, Definition], existing: Workflow, c
     """Archive `existing` and begin the next round; both sealed. `definitions` are that of `existing` and that of the new round."""
     of_old, of_new = definitions
     now = max(now, existing.update_time)
-    archived, lost = _archive(of_old, existing, now)
+    archived, lost, duties = _archive(of_old, existing, now)
     duty = Duty(DutyKind.ACTIVATE_ROUND, existing.round, now + limits.DUTY_RETRY_FIRST)
-    workflow, effects = _begin(of_new, existing, command, now, duty)
+    workflow, effects = _begin(of_new, existing, command, now, (*duties, duty))
     return Opened(workflow, (*effects, DutyTaken(duty)), archived, lost)
 
 
 def round_after_tombstone(definition: Definition, tombstone: Workflow, command: Start, now: int) -> Opened:
     """The key begins again: its rounds and fences go on, its requests are remembered."""
-    return Opened(*_begin(definition, tombstone, command, max(now, tombstone.update_time)))
+    return Opened(*_begin(definition, tombstone, command, max(now, tombstone.update_time), tombstone.duties))
 
 
 def archived_id(current: Workflow, run_id: str) -> bytes | None:
@@ -77,12 +77,14 @@ def archived_id(current: Workflow, run_id: str) -> bytes | None:
     return round_id(current.key.workflow_id, current.round - behind)
 
 
-def _begin(definition: Definition, existing: Workflow, command: Start, now: int, *duties: Duty) -> tuple[Workflow, tuple[Effect, ...]]:
+def _begin(
+    definition: Definition, existing: Workflow, command: Start, now: int, duties: tuple[Duty, ...]
+) -> tuple[Workflow, tuple[Effect, ...]]:
     first = replace(
         blank(definition, command, now),
         round=existing.round + 1,
         fence=max(existing.fence + 1, now),
-        duties=(*existing.duties, *duties),
+        duties=duties,
         past_runs=(*existing.past_runs, existing.run_id)[-limits.PAST_RUNS :],
         actions=existing.actions,
         **_carried(existing, command),
@@ -114,13 +116,15 @@ def _carried(existing: Workflow, command: Start) -> dict[str, tuple[object, ...]
     return {"past_requests": tuple(past), "request_ids": (*(each.request_id for each in past), *mine)}
 
 
-def _archive(definition: Definition, existing: Workflow, now: int) -> tuple[Workflow, tuple[Effect, ...]]:
+def _archive(definition: Definition, existing: Workflow, now: int) -> tuple[Workflow, tuple[Effect, ...], tuple[Duty, ...]]:
     draft = Draft(definition, existing, now)
     if not existing.is_ended:
         _supersede(draft)
-    # Duties stay with the key: the new round has them. Until it is active, nobody looks at it, and its run's payloads may be the key's.
-    changed = replace(draft.finish(), archived=True, inert=True, duties=(), expire_time=None)
-    return replace(seal(definition, existing, changed, now), wake_time=None), tuple(draft.effects)
+    # Duties stay with the key, those too that its end has made, such as to close its children: the new round has them. Until the old
+    # one is active, nobody looks at it, and its run's payloads may be the key's.
+    ended = draft.finish()
+    changed = replace(ended, archived=True, inert=True, duties=(), expire_time=None)
+    return replace(seal(definition, existing, changed, now), wake_time=None), tuple(draft.effects), ended.duties
 
 
 def _supersede(draft: Draft) -> None:
