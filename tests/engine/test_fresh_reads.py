@@ -62,6 +62,30 @@ async def test_a_throttled_step_is_found_though_this_server_remembers_it_paused(
     permits.quiet()
 
 
+async def test_a_renewal_that_waited_while_its_stream_ended_takes_no_acknowledgement_away(world: World) -> None:
+    server = await world.server()
+    await world.define(server, "a")
+    worker = await world.worker(server, script=holding)
+    await world.start(server)
+    await world.advance(3_000)
+    nonce = address_of(worker.got[0].token).nonce
+    gate = world.faults.hold("sessions.renew", Moment.AFTER)
+    worker.renew()
+    await world.settle()
+    worker.renew()  # waits for the one before
+    await world.advance(3_000)
+    leave = world.faults.hold("sessions.hold")
+    leaving = world.spawn(worker.drop())
+    await world.settle()
+    world.faults.release("sessions.renew", Moment.AFTER)
+    gate.set()
+    await world.settle()
+    assert (await world.session(worker)).held == (nonce,), "at no time is it forgotten"
+    world.faults.release("sessions.hold")
+    leave.set()
+    await world.until(leaving.done)
+
+
 async def test_one_attempt_is_begun_only_when_its_acknowledgement_is_stored(world: World) -> None:
     server = await world.server()
     await world.define(server, activity("a", retry=RetryPolicy(max_attempts=1)))

@@ -12,6 +12,7 @@ KEPT = {
     632: "a server remembered a throttled step as paused, for ever, and nobody gave it the permits that were free",
     634: "the duty to close the children of a superseded round was lost, and the one to tend them stayed",
     818: "a pass over children went on with the next round of their parent, and took its children for created",
+    1430: "a renewal that waited while its stream ended stored that nothing was held, and max_attempts=1 began twice",
     3005: "a grant that was stored late was delivered to nobody, and its slot was lost",
     3689: "a claim that another server had taken away was compared once, met a store that was away, and was never told to its worker",
 }

@@ -252,6 +252,8 @@ class WorkerStream:
 
     async def _renew(self, renew_id: int, held: Sequence[HeldIn]) -> None:
         async with self._renewing:
+            if self.closed:
+                return  # its claims are no longer here: what is stored of them must stay
             now = self._services.clock.unshifted()
             named = self._acknowledge(held, now)
             mine = self._services.claims.of_stream(self)
