@@ -48,8 +48,9 @@ chaos: setup ## Kills server, worker, store and Redis in the middle of 200 runni
 
 check: gen-check lint types ## Everything in `make test` that is not a test
 
-lint: contracts tidy ## ruff, import contracts, our own tidy check, the README's program
+lint: contracts tidy ## ruff, import contracts, our own tidy check, the README's program, the list of sabotage
 	$(PY) tools/readme.py --check
+	$(PY) tools/sabotage.py --check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/hadolint Dockerfile
