@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar, overload
 
@@ -47,6 +48,10 @@ class Run:
     def key(self) -> str:
         """The business key."""
         return self.ref.business_key
+
+    def expecting(self, fence: int | None) -> "Run":
+        """The same workflow, if its fence is this one: else calls raise Conflict. None: whatever its fence is."""
+        return Run(self._calls, replace(self.ref, expected_fence=fence), output_type=self._output_type)
 
     async def get(self) -> Workflow:
         """The workflow now, with its steps and values. Raises NotFound."""

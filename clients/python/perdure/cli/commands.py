@@ -21,7 +21,7 @@ OWN: Final[Mapping[str, str]] = {
     "show": "perdure.cli.show:show",
     "list": "perdure.cli.listing:list_workflows",
     "why": "perdure.cli.why:why",
-    "cancel": "perdure.cli.cancel:cancel",
+    "cancel": "perdure.cli.people:cancel",
     "pause": "perdure.cli.people:pause",
     "resume": "perdure.cli.people:resume",
     "resolve": "perdure.cli.people:resolve",

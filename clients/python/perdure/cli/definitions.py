@@ -6,8 +6,9 @@ import click
 from rich.table import Table
 
 from perdure.answers import RegisteredDefinition
+from perdure.cli.options import json_option
 from perdure.cli.output import ago, console, echo_json, message_json
-from perdure.cli.session import connected, json_option
+from perdure.cli.session import connected
 from perdure.client import Client
 from perdure.definition_file import dump_definition, load_definition
 from perdure.errors import Unavailable

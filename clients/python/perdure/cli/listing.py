@@ -2,8 +2,9 @@
 
 import click
 
+from perdure.cli.options import Label, json_option
 from perdure.cli.output import console, message_json, workflows_table
-from perdure.cli.session import Label, connected, json_option
+from perdure.cli.session import connected
 from perdure.client import Client
 from perdure.view import Workflow, WorkflowState
 

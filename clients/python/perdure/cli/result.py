@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import click
 
+from perdure.cli.options import Duration, json_option, key_argument, type_argument
 from perdure.cli.output import echo_json
-from perdure.cli.session import NOT_COMPLETED, Duration, connected, json_option, key_argument, type_argument
+from perdure.cli.session import NOT_COMPLETED, connected
 from perdure.client import Client
 from perdure.errors import WorkflowFailed, WorkflowNotCompleted
 from perdure.payloads import Payload

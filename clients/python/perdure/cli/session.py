@@ -6,16 +6,13 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, Concatenate, Final, NoReturn, ParamSpec
+from typing import Concatenate, Final, NoReturn, ParamSpec
 
 import click
 
 from perdure import errors, limits
 from perdure.client import Client
-from perdure.durations import parse_duration
 from perdure.errors import PerdureError
-from perdure.payloads import Payload
 from perdure.reasons import ErrorReason
 
 P = ParamSpec("P")
@@ -49,63 +46,6 @@ ADVICE: Final[Mapping[str, str]] = {
     ErrorReason.NOT_IMPLEMENTED: "this server is older than the command, or the call is not built yet",
 }
 """What a person can do, by reason; said below the error."""
-
-
-class Duration(click.ParamType[timedelta]):
-    """A duration with its unit, such as 30s."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        """The duration, or a usage error that says how to write one."""
-        if isinstance(value, timedelta):
-            return value
-        try:
-            return parse_duration(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class Json(click.ParamType[Payload]):
-    """A JSON value: itself, `@file`, or `-` for standard input. It travels as it was written."""
-
-    name = "json"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Payload:
-        """The payload, or a usage error."""
-        if isinstance(value, Payload):
-            return value
-        text = self._read(str(value), param, ctx)
-        try:
-            json.loads(text, parse_constant=_refuse_constant)
-        except ValueError as error:
-            self.fail(f"not JSON: {error}. Text needs its own quotes, such as '\"text\"'", param, ctx)
-        return Payload(json=text.strip())
-
-    def _read(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value == "-":
-            return sys.stdin.read()
-        if not value.startswith("@"):
-            return value
-        try:
-            return Path(value[1:]).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            self.fail(f"cannot read {value[1:]}: {error}", param, ctx)
-
-
-class Label(click.ParamType[tuple[str, str]]):
-    """name=value."""
-
-    name = "name=value"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """Name and value, or a usage error."""
-        if isinstance(value, tuple):
-            return value
-        name, separator, content = str(value).partition("=")
-        if not name or not separator:
-            self.fail(f"{value!r} is not name=value", param, ctx)
-        return name, content
 
 
 def connected(command: Callable[Concatenate[Client, P], Awaitable[int | None]]) -> Callable[P, None]:
@@ -151,14 +91,5 @@ def fail(error: PerdureError, *, as_json: bool) -> NoReturn:
     sys.exit(code)
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
-type_argument = click.argument("workflow_type", metavar="TYPE")
-key_argument = click.argument("key", metavar="KEY")
-
-
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")

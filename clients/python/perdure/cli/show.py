@@ -2,8 +2,9 @@
 
 import click
 
+from perdure.cli.options import json_option, key_argument, type_argument
 from perdure.cli.output import ago, coloured, console, facts, message_json, payload_text, shortened, steps_table
-from perdure.cli.session import connected, json_option, key_argument, type_argument
+from perdure.cli.session import connected
 from perdure.client import Client
 from perdure.view import Workflow
 

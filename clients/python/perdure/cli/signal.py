@@ -2,8 +2,9 @@
 
 import click
 
+from perdure.cli.options import Json, json_option
 from perdure.cli.output import echo_json
-from perdure.cli.session import Json, connected, json_option
+from perdure.cli.session import connected
 from perdure.client import Client
 from perdure.payloads import Payload
 

@@ -4,9 +4,10 @@ from datetime import datetime, timedelta
 
 import click
 
+from perdure.cli.options import Duration, Json, Label, json_option, key_argument, type_argument
 from perdure.cli.output import echo_json
 from perdure.cli.result import print_result
-from perdure.cli.session import Duration, Json, Label, connected, json_option, key_argument, type_argument
+from perdure.cli.session import connected
 from perdure.client import Client
 from perdure.payloads import Payload
 from perdure.starting import OnClosed, OnOpen

@@ -10,8 +10,9 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from perdure.cli.options import json_option, key_argument, type_argument
 from perdure.cli.output import COLOURS, coloured, console, echo_json, shortened, steps_table
-from perdure.cli.session import NOT_COMPLETED, connected, json_option, key_argument, type_argument
+from perdure.cli.session import NOT_COMPLETED, connected
 from perdure.client import Client
 from perdure.events import Change, End, Event, Frame, FramesReset, Gap, Snapshot
 from perdure.run import Run

@@ -2,8 +2,9 @@
 
 import click
 
+from perdure.cli.options import json_option, key_argument, type_argument
 from perdure.cli.output import ago, coloured, console, message_json
-from perdure.cli.session import connected, json_option, key_argument, type_argument
+from perdure.cli.session import connected
 from perdure.client import Client
 from perdure.v1 import workflow_service_pb2
 from perdure.view import step_state, time_of
