@@ -242,4 +242,5 @@ async def test_sessions_of_polls_go_with_their_claims(world: World) -> None:
     await server.complete(ResultIn(claim.token, DONE))
     await world.advance(40_000)
     assert await server.list_workers("default", 10) == []
+    await world.advance(limits.LOOK_AGAIN)
     assert world.store.sessions._stored == {}  # type: ignore[attr-defined]  # the memory store's

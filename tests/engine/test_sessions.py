@@ -34,7 +34,7 @@ async def test_a_dead_session_loses_what_it_had_acknowledged_and_gives_back_the_
     kept, fresh = await world.step("a", "kept"), await world.step("a", "fresh")
     assert (kept.state, kept.attempt, kept.lost_claims) == (StepState.READY, 1, 1)
     assert (fresh.state, fresh.attempt, fresh.lost_claims) == (StepState.READY, 0, 0)
-    await world.advance(2_000)
+    await world.advance(limits.LOOK_AGAIN + 2_000)
     assert worker.welcome.session_id not in world.store.sessions._stored, "forgotten"  # type: ignore[attr-defined]  # the memory store's
     assert worker.stream.closed is False
     assert other.supervisor.failures == server.supervisor.failures == 0

@@ -1,6 +1,7 @@
 """Recovery by several servers, of which some act on an old view."""
 
 from perdure_server.engine.service import Engine
+from perdure_server.kernel import limits
 from perdure_server.kernel.workflow import StepState
 from perdure_server.store.memory import Moment
 from tests.engine.harness import World
@@ -45,6 +46,7 @@ async def test_c49_a_stale_sweeper_hands_nothing_out(world: World) -> None:
     for claim in list(worker.held.values()):
         await worker.settle(claim)
     assert all([await world.completed(name) for name in NAMES])
+    await world.advance(limits.LOOK_AGAIN)
     assert session_id not in world.store.sessions._stored  # type: ignore[attr-defined]  # the memory store's
     assert server.supervisor.failures == other.supervisor.failures == 0
 

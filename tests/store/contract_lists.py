@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from perdure_server.kernel.values import Failure, Payload, Wake
 from perdure_server.kernel.workflow import AttemptError, Step, StepState, Tombstone, WorkflowKey, WorkflowState
-from perdure_server.ports.store import PageKey, Store, WorkflowQuery
+from perdure_server.ports.store import PageKey, Read, Store, WorkflowQuery
 from tests.store.contract_workflows import kept
 from tests.store.instances import NOW, following, started
 
@@ -122,6 +122,7 @@ class ListsContract:
     async def test_count_stops(self, store: Store) -> None:
         await kept(store, *(started() for _ in range(5)))
         assert await store.workflows.count(EVERYTHING, 3) == 3
+        assert await store.workflows.count(EVERYTHING, 100, Read.LINEARIZABLE) == 5
         assert await store.workflows.count(EVERYTHING, 100) == 5
 
     async def test_delete_takes_the_payloads_along(self, store: Store) -> None:

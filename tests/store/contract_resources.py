@@ -89,7 +89,7 @@ class ResourcesContract:
         for key, number in (("acme", 0), ("acme", 1), ("zen", 0)):
             assert await store.resources.commit(None, stripe(key, number))
         assert await store.resources.commit(None, replace(stripe(), resource="other"))
-        found = await store.resources.stripes("default", "llm", None, 10)
+        found = await store.resources.stripes("default", "llm", None, 10, linearizable=True)
         assert sorted((each.key, each.number) for each in found) == [("acme", 0), ("acme", 1), ("zen", 0)]
         assert {each.number for each in await store.resources.stripes("default", "llm", "acme", 10)} == {0, 1}
 

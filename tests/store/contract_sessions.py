@@ -111,9 +111,23 @@ class SessionsContract:
         for each in (old, older, young, dead):
             await store.sessions.open(each)
         assert await store.sessions.mark_dead(dead.session_id, NOW + 50)
-        found = await store.sessions.expired(NOW + 20, 10)
+        found = await store.sessions.expired(NOW + 20, NOW, 10)
         assert [each.session_id for each in found] == [older.session_id, old.session_id, dead.session_id]
-        assert len(await store.sessions.expired(NOW + 20, 1)) == 1
+        assert len(await store.sessions.expired(NOW + 20, NOW, 1)) == 1
+
+    async def test_a_dead_session_that_was_found_empty_is_shown_again_later(self, store: Store) -> None:
+        opened, alive = session(), session(lease_until=NOW + 99)
+        for each in (opened, alive):
+            await store.sessions.open(each)
+            await store.sessions.note_empty(each.session_id, NOW)
+        await store.sessions.note_empty("nobody", NOW)
+        await store.sessions.mark_dead(opened.session_id, opened.lease_until)
+        await store.sessions.note_empty(opened.session_id, NOW + 5)
+        await store.sessions.note_empty(opened.session_id, NOW + 3)
+        assert list(await store.sessions.expired(NOW, NOW + 4, 10)) == []
+        [found] = await store.sessions.expired(NOW, NOW + 5, 10)
+        assert found == replace(opened, alive=False, emptied=NOW + 5)
+        assert await store.sessions.get(alive.session_id) == alive, "one that is alive is never noted so"
 
     async def test_only_the_dead_are_deleted(self, store: Store) -> None:
         opened = session()
@@ -123,7 +137,7 @@ class SessionsContract:
         await store.sessions.mark_dead(opened.session_id, opened.lease_until)
         await store.sessions.delete(opened.session_id)
         assert await store.sessions.get(opened.session_id) is None
-        assert list(await store.sessions.expired(NOW + 99_999, 10)) == []
+        assert list(await store.sessions.expired(NOW + 99_999, NOW + 99_999, 10)) == []
 
     async def test_list_is_of_the_namespace_and_alive(self, store: Store) -> None:
         here, there, dead = session(), session(namespace="other"), session()

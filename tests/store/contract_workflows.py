@@ -196,12 +196,15 @@ class WorkflowsContract:
         assert list(await store.workflows.claimed_by(["one"], 10)) == [first.workflow_id]
         assert set(await store.workflows.claimed_by(["one", "two"], 10)) == {first.workflow_id, second.workflow_id}
         assert list(await store.workflows.claimed_by(["three"], 10)) == []
+        assert list(await store.workflows.claimed_by(["one"], 10, Read.LINEARIZABLE)) == [first.workflow_id]
 
     async def test_revisions(self, store: Store) -> None:
         first, second = started(), started()
         await kept(store, first)
         assert await store.workflows.commit(first, claimed(first))
-        assert await store.workflows.revisions([first.workflow_id, second.workflow_id]) == {first.workflow_id: (first.run_id, 2)}
+        for read in Read:
+            found = await store.workflows.revisions([first.workflow_id, second.workflow_id], read)
+            assert found == {first.workflow_id: (first.run_id, 2)}
 
     async def test_expired_by_time(self, store: Store) -> None:
         early, late = started(expire_time=NOW), started(expire_time=NOW + 10)

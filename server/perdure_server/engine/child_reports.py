@@ -12,7 +12,7 @@ from perdure_server.kernel.children import SourceInvalid
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.values import Failure
 from perdure_server.kernel.workflow import Duty, Workflow, WorkflowKey, WorkflowState, round_id
-from perdure_server.ports.store import Workflows
+from perdure_server.ports.store import Read, Workflows
 
 
 class ChildReports:
@@ -28,7 +28,7 @@ class ChildReports:
     async def tell_parent(self, workflow: Workflow, duty: Duty) -> bool:
         """The performer. A parent that is gone, or has gone on, needs no telling. Raises StoreUnavailable, Rejection."""
         if workflow.round != duty.round:
-            found = await self._workflows.load(round_id(workflow.key.workflow_id, duty.round))
+            found = await self._workflows.load(round_id(workflow.key.workflow_id, duty.round), Read.LINEARIZABLE)
             if found is None:
                 return True
             workflow = found

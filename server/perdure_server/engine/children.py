@@ -29,6 +29,7 @@ from perdure_server.kernel.start import Start
 from perdure_server.kernel.values import Failure, Payload, Trace
 from perdure_server.kernel.workflow import STEP_ENDS, Duty, DutyKind, Workflow, WorkflowKey, WorkflowState
 from perdure_server.ports.errors import DocumentTooLarge, StoreUnavailable
+from perdure_server.ports.store import Read
 
 logger = logging.getLogger(__name__)
 
@@ -236,8 +237,11 @@ class ChildWorkflows:
         assert plan.child is not None, "a step with children"
         place = (workflow.run_id, plan.name, workflow.steps[plan.name].generation)
         parent = parent_link(workflow, plan.name, place[2], plan.kind, index)
+        child_id = WorkflowKey(workflow.key.namespace, plan.child.workflow_type, child_key(parent)).workflow_id
         async with self._gate:
-            child = await self._workflows.load(WorkflowKey(workflow.key.namespace, plan.child.workflow_type, child_key(parent)).workflow_id)
+            child = await self._workflows.load(child_id)
+            if child is None or child.is_ended or not is_child_of(child, parent):  # an end that is counted stays counted
+                child = await self._workflows.load(child_id, Read.LINEARIZABLE)
         if child is None or not is_child_of(child, parent):
             failure = Failure("CHILD_GONE", "It was deleted, or superseded, before its end was counted.")
             await self._reports.count(workflow.workflow_id, place, ChildEnd(index, int(WorkflowState.CANCELLED), failure))

@@ -15,7 +15,7 @@ from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.values import Deletion
 from perdure_server.kernel.workflow import ENDED, WorkflowState
 from perdure_server.ports.errors import StoreUnavailable
-from perdure_server.ports.store import WorkflowQuery
+from perdure_server.ports.store import Read, WorkflowQuery
 
 _OPEN = tuple(state for state in WorkflowState if state not in ENDED)
 
@@ -88,8 +88,8 @@ class DefinitionRemoval:
             elif marked.deleted.since > self._clock.now() - limits.DELETED_DEFINITION_KEPT:
                 continue
             else:
-                # The count may come from a member that is primary no more; a removal that is confirmed by a majority shows that it was.
-                changed = not await self._workflows.count(_users(name), 1) and await self._definitions.delete(marked)
+                unused = not await self._workflows.count(_users(name), 1, Read.LINEARIZABLE)
+                changed = unused and await self._definitions.delete(marked)
             if changed:
                 self._changed()
 

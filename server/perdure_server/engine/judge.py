@@ -12,7 +12,7 @@ from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.tokens import Address
 from perdure_server.kernel.workflow import CLAIMED, Claim, Workflow
 from perdure_server.ports.errors import CorruptDocument, StoreError
-from perdure_server.ports.store import Session
+from perdure_server.ports.store import Read, Session
 
 _SESSIONS = 100
 _WINDOWS = 20  # in a row, before this loop rests
@@ -100,15 +100,28 @@ class Judge:
                 return
 
     async def bury(self, session: Session) -> None:
-        """Take away all claims of a dead session. Raises StoreUnavailable; done again by the next pass until none is left."""
+        """Take away all claims of a dead session. Raises StoreUnavailable; done again by the next pass until none is left.
+
+        Its document goes only when two looks, some seconds apart, find no claims, and the second is linearizable: a stale read, or a
+        grant that was on its way, would leave a claim that nobody expires.
+        """
         held = frozenset(session.held)
+        is_second = 0 < session.emptied <= self._clock.unshifted() - limits.LOOK_AGAIN
+        read = Read.LINEARIZABLE if is_second else Read.LOCAL
         for _ in range(_BURY_ROUNDS):
-            ids = await self._workflows.claimed_by([session.session_id], _CLAIMS)
+            ids = await self._workflows.claimed_by([session.session_id], _CLAIMS, read)
             if not ids:
-                await self._sessions.delete(session.session_id)
+                await self._empty(session, is_second)
                 return
+            is_second = False
             futures = [self._mailboxes.submit(workflow_id, SessionLostCommand(session.session_id, held)) for workflow_id in ids]
             _raise_first(await asyncio.gather(*futures, return_exceptions=True))
+
+    async def _empty(self, session: Session, is_second: bool) -> None:
+        if is_second:
+            await self._sessions.delete(session.session_id)
+        else:
+            await self._sessions.note_empty(session.session_id, self._clock.unshifted())
 
     async def sort_out(self, session: Session, held_nonces: frozenset[str]) -> list[tuple[Workflow, str, Claim]]:
         """After a reconnect: which claims of the session go on with this connection.
@@ -154,7 +167,8 @@ class Judge:
         """One window, oldest first; whether there may be more. Each poll has a session of its own, so there are many under load."""
         window = _SESSIONS + self._skipped
         try:
-            found = await self._sessions.expired(self._clock.unshifted() - limits.EXPIRY_MARGIN, window)
+            now = self._clock.unshifted()
+            found = await self._sessions.expired(now - limits.EXPIRY_MARGIN, now - limits.LOOK_AGAIN, window)
         except StoreError:
             self.reached_since = None
             self._judging = False

@@ -206,7 +206,7 @@ class Line:
         """Whether no stripe holds more than its share any more. Raises StoreUnavailable."""
         if self._settled == resource.revision:
             return True
-        for stripe in await self._parts.store.resources.stripes(self.namespace, self.name, self.key, _STRIPES):
+        for stripe in await self._parts.store.resources.stripes(self.namespace, self.name, self.key, _STRIPES, linearizable=True):
             found = adopt(stripe, resource, self._clock.now())
             if found is not stripe:
                 changed = await self._parts.store.resources.commit(stripe, replace(found, write_id=self._parts.entropy.hex(8)))

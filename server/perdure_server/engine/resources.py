@@ -71,11 +71,15 @@ class ResourceAdmin:
 
     async def delete(self, resource: Resource) -> None:
         """Remove it and its stripes. Raises Rejection RESOURCE_IN_USE, REVISION_CONFLICT."""
-        stripes = await self._resources.stripes(resource.namespace, resource.name, None, _STRIPES)
-        self.require_unused(stripes)
-        for stripe in stripes:
-            if not await self._resources.remove(stripe):
-                self.require_unused(await self._resources.stripes(resource.namespace, resource.name, None, _STRIPES))
+        for _ in range(_TRIES):
+            stripes = await self._resources.stripes(resource.namespace, resource.name, None, _STRIPES, linearizable=True)
+            self.require_unused(stripes)
+            if not stripes:
+                break
+            for stripe in stripes:
+                await self._resources.remove(stripe)  # one that has changed meanwhile is looked at again
+        else:
+            raise StoreUnavailable("the stripes of the resource are being changed by too many at once")
         if not await self._resources.delete(resource):
             raise Rejection(Reason.REVISION_CONFLICT, "The resource has changed meanwhile: read it again.", resource=resource.name)
         self._tell(resource)

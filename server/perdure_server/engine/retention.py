@@ -216,7 +216,7 @@ class Retention:
         found: list[Workflow] = []
         for start in range(0, len(numbers), _TOGETHER):
             ids = [round_id(key.workflow_id, number) for number in numbers[start : start + _TOGETHER]]
-            there = await self._workflows.revisions(ids)
+            there = await self._workflows.revisions(ids, Read.LINEARIZABLE)  # one that is not seen would never be removed
             loaded = await asyncio.gather(*(self._workflows.load(workflow_id, Read.LINEARIZABLE) for workflow_id in there))
             found += [workflow for workflow in loaded if workflow is not None]
         return found

@@ -113,7 +113,7 @@ class Rounds:
 
     async def _archived(self, key: WorkflowKey, numbers: Sequence[int]) -> list[Workflow]:
         ids = [round_id(key.workflow_id, number) for number in numbers]
-        there = await self._workflows.revisions(ids)
+        there = await self._workflows.revisions(ids, Read.LINEARIZABLE)  # a redaction must not miss one
         loads = [self._workflows.load(workflow_id) for workflow_id in ids if workflow_id in there]
         found = await asyncio.gather(*loads, return_exceptions=True)
         for error in found:

@@ -17,6 +17,7 @@ from perdure_server.kernel.rejection import Rejection
 from perdure_server.kernel.workflow import CLAIMED, StepState, Workflow
 from perdure_server.ports.coordination import WakeUp
 from perdure_server.ports.errors import CoordinationUnavailable, CorruptDocument, StoreUnavailable
+from perdure_server.ports.store import Read
 
 logger = logging.getLogger(__name__)
 
@@ -114,10 +115,8 @@ class Sweep:
         workflow = self._mailboxes.known(workflow_id) or await self._workflows.load(workflow_id, tombstones=True)
         if workflow is None:
             return False
-        if workflow.duties:
-            after = await self.duties.perform_due(workflow)
-            if after is not None and not _is_due(after, self._clock.now()):
-                return True  # that was all
+        if await self._duties_were_all(workflow):
+            return True
         if workflow.tombstone is not None:
             return False
         if self._judge.judging(self._clock.unshifted()):
@@ -129,6 +128,15 @@ class Sweep:
             return False
         _, after = await self._mailboxes.submit(workflow_id, AdvanceCommand())
         return after.revision > workflow.revision
+
+    async def _duties_were_all(self, workflow: Workflow) -> bool:
+        """Perform the duties that are due; whether nothing else is."""
+        if not any(duty.due <= self._clock.now() for duty in workflow.duties):
+            return False
+        # What a duty does (payloads freed, an end told) cannot be undone, so its cause must be stored for good.
+        confirmed = await self._workflows.load(workflow.workflow_id, Read.LINEARIZABLE, tombstones=True)
+        after = await self.duties.perform_due(confirmed) if confirmed is not None else None
+        return after is not None and not _is_due(after, self._clock.now())
 
     async def _set_all(self) -> None:
         try:

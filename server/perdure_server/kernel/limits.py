@@ -40,6 +40,7 @@ CATCH_UP_WINDOW: Final = 1 * MINUTE  # of a schedule
 ACKNOWLEDGE_WITHIN: Final = 5 * SECOND
 HOLD_AFTER: Final = 3 * SECOND  # a token that still runs this long after its grant is written into its session
 EXPIRY_MARGIN: Final = 2 * SECOND
+LOOK_AGAIN: Final = 15 * SECOND  # at a dead session that seems to have no claims; a primary that was cut off answers 10 s more
 SWEEP_INTERVAL: Final = 1 * SECOND
 UNSERVED_AFTER: Final = 30 * SECOND  # so long nobody must serve a queue before that is told
 REVISION_POLL_INTERVAL: Final = 2 * SECOND

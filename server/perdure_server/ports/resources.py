@@ -37,8 +37,8 @@ class Resources(Protocol):
     async def stripe(self, key: StripeKey) -> Stripe | None:
         """One stripe, read from the primary: the base of the next `commit`."""
 
-    async def stripes(self, namespace: str, name: str, key: str | None, limit: int) -> Sequence[Stripe]:
-        """The stripes of a resource, or of one key of it, in no promised order."""
+    async def stripes(self, namespace: str, name: str, key: str | None, limit: int, *, linearizable: bool = False) -> Sequence[Stripe]:
+        """The stripes of a resource, or of one key of it, in no promised order. `linearizable`: before what cannot be undone."""
 
     async def commit(self, old: Stripe | None, new: Stripe) -> bool:
         """Store `new` if the stored stripe still has the `write_id` of `old` (None: if there is none); `new` brings a fresh one.

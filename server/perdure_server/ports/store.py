@@ -20,7 +20,7 @@ class Read(Enum):
     """How fresh a read must be."""
 
     LOCAL = "local"  # from the primary: the base of the next conditional write
-    LINEARIZABLE = "linearizable"  # for an answer given without an own acknowledged write
+    LINEARIZABLE = "linearizable"  # for an answer given without an own acknowledged write, and before what cannot be undone
 
 
 class Due(Struct, frozen=True):
@@ -111,10 +111,10 @@ class Workflows(Protocol):
     async def ready_count(self, queue: str, at_most: int) -> int:
         """How many workflows have a READY step in this queue; counting stops at `at_most`. Raises StoreUnavailable."""
 
-    async def claimed_by(self, session_ids: Sequence[str], limit: int) -> Sequence[bytes]:
+    async def claimed_by(self, session_ids: Sequence[str], limit: int, read: Read = Read.LOCAL) -> Sequence[bytes]:
         """Ids of workflows whose `sessions` names one of these. Raises StoreUnavailable."""
 
-    async def revisions(self, workflow_ids: Sequence[bytes]) -> Mapping[bytes, tuple[str, int]]:
+    async def revisions(self, workflow_ids: Sequence[bytes], read: Read = Read.LOCAL) -> Mapping[bytes, tuple[str, int]]:
         """(run_id, revision) of each that exists; at most 1,000 ids a call. Raises StoreUnavailable."""
 
     async def find(self, query: WorkflowQuery, limit: int, after: PageKey | None) -> WorkflowRows:
@@ -132,7 +132,7 @@ class Workflows(Protocol):
     async def types(self, namespace: str) -> Sequence[str]:
         """The types of all workflows in a namespace. Raises StoreUnavailable."""
 
-    async def count(self, query: WorkflowQuery, at_most: int) -> int:
+    async def count(self, query: WorkflowQuery, at_most: int, read: Read = Read.LOCAL) -> int:
         """How many match; counting stops at `at_most`. Raises StoreUnavailable."""
 
     async def delete(self, workflow: Workflow) -> bool:
@@ -189,7 +189,10 @@ class Subscription(Struct, frozen=True):
 
 
 class Session(Struct, frozen=True, omit_defaults=True):
-    """One connected worker. `lease_until` in ms; `held` and `refused` are nonces of claim tokens."""
+    """One connected worker. `lease_until` in ms; `held` and `refused` are nonces of claim tokens.
+
+    `emptied`: when (ms) a look at the dead session last found no claims; 0 = it was not looked at, or had some.
+    """
 
     session_id: str
     namespace: str
@@ -204,6 +207,7 @@ class Session(Struct, frozen=True, omit_defaults=True):
     held: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     created: int = 0
+    emptied: int = 0
 
 
 class Sessions(Protocol):
@@ -232,11 +236,14 @@ class Sessions(Protocol):
     async def refuse(self, session_id: str, nonce: str) -> bool:
         """Add to `refused` unless in `held`, of a dead session too. True = refused now or before, or no session; False = held."""
 
-    async def expired(self, until: int, limit: int) -> Sequence[Session]:
-        """Alive sessions with lease_until <= until, and all dead ones, oldest first."""
+    async def expired(self, until: int, emptied_until: int, limit: int) -> Sequence[Session]:
+        """Alive sessions with lease_until <= `until`, and dead ones, but for those with `emptied` > `emptied_until`; oldest first."""
 
     async def mark_dead(self, session_id: str, lease_until: int) -> Session | None:
         """Set alive = False if the lease is still the judged one; returns the dead session, or None if it was renewed meanwhile."""
+
+    async def note_empty(self, session_id: str, now: int) -> None:
+        """Note in a dead session that a look at `now` found no claims of it."""
 
     async def delete(self, session_id: str) -> None:
         """Remove a dead session whose claims have all been judged."""

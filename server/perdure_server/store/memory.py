@@ -177,7 +177,7 @@ class MemoryWorkflows:
             "workflows.ready_count", lambda: min(at_most, sum(queue in document["ready"] for _, document in self._visible("ready")))
         )
 
-    async def claimed_by(self, session_ids: Sequence[str], limit: int) -> Sequence[bytes]:
+    async def claimed_by(self, session_ids: Sequence[str], limit: int, _read: Read = Read.LOCAL) -> Sequence[bytes]:
         """As the port says."""
         wanted = frozenset(session_ids)
 
@@ -186,7 +186,7 @@ class MemoryWorkflows:
 
         return await self._around("workflows.claimed_by", apply)
 
-    async def revisions(self, workflow_ids: Sequence[bytes]) -> Mapping[bytes, tuple[str, int]]:
+    async def revisions(self, workflow_ids: Sequence[bytes], _read: Read = Read.LOCAL) -> Mapping[bytes, tuple[str, int]]:
         """As the port says."""
 
         def apply() -> dict[bytes, tuple[str, int]]:
@@ -219,7 +219,7 @@ class MemoryWorkflows:
 
         return await self._around("workflows.types", apply)
 
-    async def count(self, query: WorkflowQuery, at_most: int) -> int:
+    async def count(self, query: WorkflowQuery, at_most: int, _read: Read = Read.LOCAL) -> int:
         """As the port says."""
 
         def apply() -> int:

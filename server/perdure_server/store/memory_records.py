@@ -164,11 +164,14 @@ class MemorySessions:
 
         return await self._around("sessions.refuse", apply)
 
-    async def expired(self, until: int, limit: int) -> Sequence[Session]:
+    async def expired(self, until: int, emptied_until: int, limit: int) -> Sequence[Session]:
         """As the port says."""
 
+        def is_due(session: Session) -> bool:
+            return session.lease_until <= until if session.alive else session.emptied <= emptied_until
+
         def apply() -> list[Session]:
-            found = [session for session in self._stored.values() if not session.alive or session.lease_until <= until]
+            found = [session for session in self._stored.values() if is_due(session)]
             return sorted(found, key=lambda session: session.lease_until)[:limit]
 
         return await self._around("sessions.expired", apply)
@@ -183,6 +186,16 @@ class MemorySessions:
             return self._keep(replace(stored, alive=False))
 
         return await self._around("sessions.mark_dead", apply)
+
+    async def note_empty(self, session_id: str, now: int) -> None:
+        """As the port says."""
+
+        def apply() -> None:
+            stored = self._stored.get(session_id)
+            if stored is not None and not stored.alive:
+                self._keep(replace(stored, emptied=max(stored.emptied, now)))
+
+        await self._around("sessions.note_empty", apply)
 
     async def delete(self, session_id: str) -> None:
         """As the port says."""

@@ -50,7 +50,7 @@ class MemoryResources:
         """As the port says."""
         return await self._around("resources.stripe", lambda: self._of(stripe_id(key)))
 
-    async def stripes(self, namespace: str, name: str, key: str | None, limit: int) -> Sequence[Stripe]:
+    async def stripes(self, namespace: str, name: str, key: str | None, limit: int, *, linearizable: bool = False) -> Sequence[Stripe]:
         """As the port says."""
 
         def apply() -> list[Stripe]:

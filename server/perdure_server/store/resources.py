@@ -115,10 +115,11 @@ class MongoResources:
         found = await self._find(STRIPES, {"_id": stripe_id(key)}, 1)
         return decode_stripe(found[0]) if found else None
 
-    async def stripes(self, namespace: str, name: str, key: str | None, limit: int) -> Sequence[Stripe]:
+    async def stripes(self, namespace: str, name: str, key: str | None, limit: int, *, linearizable: bool = False) -> Sequence[Stripe]:
         """As the port says."""
         condition: Document = {"namespace": namespace, "resource": name} | ({} if key is None else {"key": key})
-        return [decode_stripe(document) for document in await self._find(STRIPES, condition, limit)]
+        level = self._linearizable if linearizable else "local"
+        return [decode_stripe(document) for document in await self._find(STRIPES, condition, limit, level=level)]
 
     async def commit(self, old: Stripe | None, new: Stripe) -> bool:
         """As the port says."""

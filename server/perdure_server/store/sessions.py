@@ -103,15 +103,20 @@ class MongoSessions:
         stored = await self._modify({"_id": session_id}, [{"$set": {"refused": refused}}])
         return stored is None or nonce not in stored["held"]
 
-    async def expired(self, until: int, limit: int) -> Sequence[Session]:
+    async def expired(self, until: int, emptied_until: int, limit: int) -> Sequence[Session]:
         """As the port says."""
-        condition = {"$or": [{"alive": False}, {"alive": True, "lease_until": {"$lte": until}}]}
-        return await self._find(condition, limit)
+        dead = {"alive": False, "emptied": {"$not": {"$gt": emptied_until}}}  # documents of older servers do not have the field
+        return await self._find({"$or": [dead, {"alive": True, "lease_until": {"$lte": until}}]}, limit)
 
     async def mark_dead(self, session_id: str, lease_until: int) -> Session | None:
         """As the port says; an already dead session of that lease is returned again, so that a repeated call is harmless."""
         stored = await self._modify({"_id": session_id, "lease_until": lease_until}, {"$set": {"alive": False}})
         return decode_session(stored) if stored is not None else None
+
+    async def note_empty(self, session_id: str, now: int) -> None:
+        """As the port says."""
+        update = {"q": {"_id": session_id, "alive": False}, "u": {"$max": {"emptied": now}}, "multi": False}
+        confirmed(await self._connection.command({"update": SESSIONS, "updates": [update], "writeConcern": MAJORITY}))
 
     async def delete(self, session_id: str) -> None:
         """As the port says."""

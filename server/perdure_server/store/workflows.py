@@ -31,6 +31,7 @@ class MongoWorkflows:
         self.committer = Committer(connection, WORKFLOWS, road)
         self.loader = Loader(connection, WORKFLOWS, linearizable)
         self._connection = connection
+        self._linearizable = linearizable
         self._lists = asyncio.Semaphore(limits.LISTS_IN_FLIGHT)
 
     async def close(self) -> None:
@@ -72,17 +73,17 @@ class MongoWorkflows:
         reply = await self._connection.read({**command, "readConcern": {"level": "local"}})
         return int(reply["n"])
 
-    async def claimed_by(self, session_ids: Sequence[str], limit: int) -> Sequence[bytes]:
+    async def claimed_by(self, session_ids: Sequence[str], limit: int, read: Read = Read.LOCAL) -> Sequence[bytes]:
         """As the port says; answered from the sparse multikey index on `sessions`."""
         condition = {"sessions": {"$in": list(session_ids)}, documents.QUARANTINED: _NOT_QUARANTINED}
-        return [document["_id"] for document in await self._find(condition, {"_id": 1}, limit)]
+        return [document["_id"] for document in await self._find(condition, {"_id": 1}, limit, level=self._level(read))]
 
-    async def revisions(self, workflow_ids: Sequence[bytes]) -> Mapping[bytes, tuple[str, int]]:
+    async def revisions(self, workflow_ids: Sequence[bytes], read: Read = Read.LOCAL) -> Mapping[bytes, tuple[str, int]]:
         """As the port says."""
         if len(workflow_ids) > limits.REVISIONS_TOGETHER:
             raise ValueError(f"at most {limits.REVISIONS_TOGETHER} ids a call")
         condition = {"_id": {"$in": list(workflow_ids)}}
-        found = await self._find(condition, {"run_id": 1, "revision": 1}, len(workflow_ids))
+        found = await self._find(condition, {"run_id": 1, "revision": 1}, len(workflow_ids), level=self._level(read))
         return {document["_id"]: (document["run_id"], document["revision"]) for document in found}
 
     async def find(self, query: WorkflowQuery, limit: int, after: PageKey | None) -> WorkflowRows:
@@ -116,13 +117,13 @@ class MongoWorkflows:
         async with self._lists:
             return await self._types_of(namespace)
 
-    async def count(self, query: WorkflowQuery, at_most: int) -> int:
+    async def count(self, query: WorkflowQuery, at_most: int, read: Read = Read.LOCAL) -> int:
         """As the port says."""
         async with self._lists:
             if query.business_keys and not query.workflow_types:
                 query = replace(query, workflow_types=tuple(await self._types_of(query.namespace)))
             command = {"count": WORKFLOWS, "query": filter_of(query), "limit": at_most, "maxTimeMS": limits.READ_TIMEOUT_MS}
-            reply = await self._connection.read({**command, "readConcern": {"level": "local"}})
+            reply = await self._connection.read({**command, "readConcern": {"level": self._level(read)}})
         return int(reply["n"])
 
     async def delete(self, workflow: Workflow) -> bool:
@@ -167,8 +168,12 @@ class MongoWorkflows:
             await self._connection.command({"killCursors": WORKFLOWS, "cursors": [cursor["id"]]})
         return cursor["firstBatch"], not cursor["id"]
 
+    def _level(self, read: Read) -> str:
+        # Of many documents a linearizable read shows no one moment; but that the answer comes from the primary is confirmed after it.
+        return self._linearizable if read is Read.LINEARIZABLE else "local"
+
     async def _find(
-        self, condition: Document, projection: Document, limit: int, sort: Document | None = None, skip: int = 0
+        self, condition: Document, projection: Document, limit: int, sort: Document | None = None, **options: Any
     ) -> list[Document]:
         command: Document = {
             "find": WORKFLOWS,
@@ -177,13 +182,13 @@ class MongoWorkflows:
             "limit": limit,
             "batchSize": limit,
             "singleBatch": True,
-            "readConcern": {"level": "local"},
+            "readConcern": {"level": options.get("level", "local")},
             "maxTimeMS": limits.READ_TIMEOUT_MS,
         }
         if sort is not None:
             command["sort"] = sort
-        if skip:
-            command["skip"] = skip
+        if options.get("skip"):
+            command["skip"] = options["skip"]
         reply = await self._connection.read(command)
         found: list[Document] = reply["cursor"]["firstBatch"]
         return found
