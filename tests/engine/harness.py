@@ -34,7 +34,7 @@ from perdure_server.ports.outbox import Outbox
 from perdure_server.ports.store import Session
 from perdure_server.ports.telemetry import AttemptSpan, WorkflowSpan
 from perdure_server.store.memory import MemoryStore, MemoryWorkflows
-from perdure_server.store.memory_records import MemorySessions
+from perdure_server.store.memory_sessions import MemorySessions
 from tests.engine.faults import FrailCoordination, StoreFaults
 from tests.engine.virtual_loop import VirtualLoop
 from tests.engine.workers import Script, Worker, completing

@@ -33,8 +33,9 @@ from perdure_server.store import documents, limits
 from perdure_server.store.audit import MemoryAudit
 from perdure_server.store.batches import MemoryBatches
 from perdure_server.store.driver import encoded
-from perdure_server.store.memory_records import Around, MemoryDefinitions, MemoryPayloads, MemorySessions
+from perdure_server.store.memory_records import Around, MemoryDefinitions, MemoryPayloads
 from perdure_server.store.memory_resources import MemoryResources
+from perdure_server.store.memory_sessions import MemorySessions
 from perdure_server.store.outlines import left_out, outline
 from perdure_server.store.ready_rows import ready_row
 from perdure_server.store.rows import NOT_IN_ROWS, page, rows_of
