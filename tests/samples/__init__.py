@@ -1,0 +1,1 @@
+"""The samples of examples/, each run on real parts."""
