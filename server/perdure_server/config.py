@@ -104,9 +104,18 @@ def _setting(default: Any, text: str, parse: Parse) -> Any:
 class Config:
     """Everything that an operator may set. Durations are in milliseconds and say so in their names."""
 
-    address: str = _setting("127.0.0.1", "Address to listen on. Beyond loopback only with `insecure`, until TLS is built.", _text)
+    address: str = _setting("127.0.0.1", "Address to listen on. Beyond loopback only with TLS and an access file, or `insecure`.", _text)
     port: int = _setting(DEFAULT_PORT, "Port to listen on; 0 takes a free one, which is logged and printed.", _whole(0, 65_535))
-    insecure: bool = _setting(False, "Allow an address that other machines reach, without TLS and without credentials.", _switch)
+    insecure: bool = _setting(False, "Allow an address that other machines reach without TLS or without an access file.", _switch)
+    tls_cert_file: str = _setting(
+        "", "Certificate of the server in PEM, with the chain behind it. Empty: plain text. See security.md.", _text
+    )
+    tls_key_file: str = _setting("", "Its private key in PEM, without a password.", _text)
+    tls_client_ca_file: str = _setting(
+        "", "CA of the clients in PEM: then each must show a certificate of it. Empty: none is asked for.", _text
+    )
+    access_file: str = _setting("", "Who may do what (TOML, see security.md). Empty: whoever reaches the address may do everything.", _text)
+    reflection: bool = _setting(True, "Serve gRPC reflection, which tells anybody the published API.", _switch)
     mongo_url: str = _setting(
         "mongodb://127.0.0.1:27017/",
         "MongoDB, a replica set (one member will do). Concerns and timeouts in it are overridden.",
@@ -250,8 +259,15 @@ def _from_flags(arguments: Sequence[str], faults: list[str]) -> Iterator[tuple[s
 
 
 def _contradictions(config: Config) -> Iterator[str]:
+    if bool(config.tls_cert_file) is not bool(config.tls_key_file):
+        yield "--tls-cert-file, --tls-key-file: one needs the other"
+    if config.tls_client_ca_file and not config.tls_cert_file:
+        yield "--tls-client-ca-file: needs --tls-cert-file and --tls-key-file"
     if not config.insecure and not is_loopback(config.address):
-        yield f"--address: {config.address} is not loopback, and there is no TLS yet: say --insecure if that is meant, or use 127.0.0.1"
+        guards = {"--tls-cert-file and --tls-key-file": config.tls_cert_file, "--access-file": config.access_file}
+        missing = " and ".join(flag for flag, value in guards.items() if not value)
+        if missing:
+            yield f"--address: {config.address} is not loopback: that needs {missing}, or --insecure if you mean it"
 
 
 def _flag(name: str) -> str:

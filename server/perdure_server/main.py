@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Final, NoReturn
 
 from perdure_server import config as configuration
@@ -31,6 +32,9 @@ from perdure_server.ports.coordination import Coordination
 from perdure_server.ports.errors import StoreError, StoreUnavailable
 from perdure_server.ports.outbox import Outbox
 from perdure_server.ports.store import Store
+from perdure_server.rpc.doors.access_file import DoorsInvalid
+from perdure_server.rpc.doors.certificates import TlsFiles
+from perdure_server.rpc.doors.entrance import DoorSettings
 from perdure_server.rpc.server import AddressInUse, RpcServer, ServerOptions
 from perdure_server.rpc.server_info import ServerFacts
 from perdure_server.store.mongo import MongoStore
@@ -69,7 +73,8 @@ class Parts:
 async def serve(config: Config, parts: Parts | None = None) -> AsyncIterator[Running]:
     """Serve for the time of the context, and stop in order when it is left.
 
-    Raises StoreError when the store cannot be used, StoreUnavailable when it is not reached within store_wait_ms, AddressInUse.
+    Raises StoreError when the store cannot be used, StoreUnavailable when it is not reached within store_wait_ms, AddressInUse,
+    DoorsInvalid when a file of the doors cannot be used.
     """
     parts = parts or Parts()
     async with AsyncExitStack() as stack:
@@ -93,7 +98,9 @@ async def serve(config: Config, parts: Parts | None = None) -> AsyncIterator[Run
         stack.push_async_callback(_bounded, "engine", engine.close)
         await engine.open()
         engine.supervisor.loop(lambda: _sync(clock), "clock")
-        options = ServerOptions(config.address, config.port, config.insecure, config.trace_sample_ratio, config.stream_age_ms)
+        options = ServerOptions(
+            config.address, config.port, config.insecure, config.trace_sample_ratio, config.stream_age_ms, _door_settings(config)
+        )
         facts = ServerFacts(version("perdure-server"), clock.now(), parts.dev)
         rehearsal = Rehearsal(engine, told) if isinstance(told, ShiftedClock) else None
         server = RpcServer(engine, options, facts, telemetry, rehearsal=rehearsal)
@@ -101,6 +108,14 @@ async def serve(config: Config, parts: Parts | None = None) -> AsyncIterator[Run
         stack.push_async_callback(_stop_serving, engine, server, config.drain_grace_ms)
         LOGGER.info("serving on %s:%d, server id %s, %s", config.address, port, server_id, _summary(engine))
         yield Running(port, engine, server, telemetry)
+
+
+def _door_settings(config: Config) -> DoorSettings:
+    tls = None
+    if config.tls_cert_file:
+        client_ca = Path(config.tls_client_ca_file) if config.tls_client_ca_file else None
+        tls = TlsFiles(Path(config.tls_cert_file), Path(config.tls_key_file), client_ca)
+    return DoorSettings(tls, Path(config.access_file) if config.access_file else None, config.reflection)
 
 
 async def _outboxes(config: Config, parts: Parts, stack: AsyncExitStack) -> Sequence[Outbox]:
@@ -202,6 +217,10 @@ class Signals:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._handle, number)
 
+    def on_hangup(self, read_again: Callable[[], None]) -> None:
+        """SIGHUP asks for certificates and access file to be read again."""
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, read_again)
+
     def _handle(self, number: signal.Signals) -> None:
         if self.stop.is_set() or not self.serving:
             _leave_now(128 + number, f"{number.name}: leaving at once")
@@ -223,6 +242,7 @@ async def _serve_until_signalled(config: Config) -> None:
     signals = Signals(config.drain_grace_ms)
     signals.install()
     async with serve(config) as running:
+        signals.on_hangup(running.server.entrance.read_again)
         signals.serving = True
         print(f"perdure serves on {config.address}:{running.port}", flush=True)
         await signals.stop.wait()
@@ -234,7 +254,7 @@ def run(config: Config) -> int:
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve_until_signalled(config))
-    except (StoreError, AddressInUse) as error:
+    except (StoreError, AddressInUse, DoorsInvalid) as error:
         print(f"perdure serve: {error}", file=sys.stderr)
         return EXIT_FAILED
     return 0

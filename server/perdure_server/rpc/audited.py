@@ -122,6 +122,8 @@ def _deed(method: str, paths: Audited, messages: tuple[Any, Any], caller: Caller
     named = ref is not None and not isinstance(ref, str) and bool(ref.business_key)
     namespace = (ref.namespace if named else _text(messages, paths.namespace)) or DEFAULT_NAMESPACE
     facts = {name: text for name, path in paths.facts.items() if (text := _text(messages, path))}
+    if caller.claimed:
+        facts["claimed_actor"] = caller.claimed
     if getattr(messages[1], "duplicate", False):
         facts["duplicate"] = "true"
     return Deed(

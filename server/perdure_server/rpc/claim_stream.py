@@ -14,6 +14,8 @@ from perdure_server.kernel.limits import SECOND
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.rpc import limits, offers
 from perdure_server.rpc.decode import values, workers
+from perdure_server.rpc.doors.identity import require
+from perdure_server.rpc.doors.permissions import Permission
 from perdure_server.rpc.encode import stream as outgoing
 from perdure_server.rpc.encode import workers as encode
 from perdure_server.rpc.errors import CallRefused, protocol_violation, to_status
@@ -55,6 +57,7 @@ class ClaimStream:
 
     async def _connect(self, hello: Hello) -> tuple[ClaimResponse, WorkerStream]:
         self._capabilities = frozenset(hello.capabilities)
+        require(Permission.WORK, {hello.namespace or values.DEFAULT_NAMESPACE}, "Claim")
         checked = await offers.check(self._engine, hello.definitions, hello.namespace or values.DEFAULT_NAMESPACE)
         decoded = workers.hello(hello, checked)
         answer = ClaimResponse()

@@ -35,6 +35,10 @@ LINGER: Final = 250
 # How often readiness is looked at for those who watch the health service.
 HEALTH_INTERVAL: Final = 500
 PROBE: Final = 3 * SECOND
+# How often files of the doors (certificates, access file) are looked at; published: what is revoked in a file has ended 5 s later.
+DOORS_INTERVAL: Final = 2 * SECOND
+DOORS_FILE: Final = 4 * MIB
+JWT_LEEWAY_SECONDS: Final = 30
 
 # Connection age spreads clients over replicas that were added later. The order is what matters: our own go_away comes first, at
 # STREAM_AGE; the transport's GOAWAY at CONNECTION_AGE only stops new calls on the connection; and its grace outlives any stream that

@@ -7,7 +7,10 @@ from perdure_server.engine.service import Engine
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import FieldViolation
 from perdure_server.rpc.decode.definitions import offered, with_wire_paths
+from perdure_server.rpc.doors.identity import refusal_of
+from perdure_server.rpc.doors.permissions import Permission
 from perdure_server.rpc.encode import workers as encode
+from perdure_server.rpc.errors import CallRefused, to_status
 
 Offers = Sequence[claim_pb2.OfferedDefinition]
 Checked = Sequence[Definition | FieldViolation]
@@ -37,12 +40,21 @@ async def register(
     Activates only where the type has no active definition, or on `perdure dev`.
     """
     only_if_none = not engine.settings.register_from_hello
+    refusal = _refusal(checked)
     for index, (message, definition) in enumerate(zip(messages, checked, strict=True)):
         status = target.definitions.add()
         if isinstance(definition, FieldViolation):
             encode.offered(status, index, definition)
             continue
-        stored, active = await engine.register(
-            definition, activate=message.register, only_if_none=only_if_none, validate_only=not message.register
-        )
-        encode.offered(status, index, (stored, active is not None and active.fingerprint == stored.fingerprint))
+        wanted = message.register and refusal is None
+        stored, active = await engine.register(definition, activate=wanted, only_if_none=only_if_none, validate_only=not wanted)
+        is_active = active is not None and active.fingerprint == stored.fingerprint
+        encode.offered(status, index, (stored, is_active))
+        if message.register and refusal is not None and not is_active:
+            status.status.CopyFrom(to_status(refusal))
+
+
+def _refusal(checked: Sequence[Definition | FieldViolation]) -> CallRefused | None:
+    """Why this caller may not register them; its pools are served all the same, by the contracts in them."""
+    namespaces = {definition.namespace for definition in checked if isinstance(definition, Definition)}
+    return next((refused for name in namespaces if (refused := refusal_of(Permission.WRITE_DEFINITIONS, name, "RegisterDefinition"))), None)

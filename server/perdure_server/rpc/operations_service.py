@@ -14,7 +14,10 @@ from perdure_server.rpc import limits, page_tokens
 from perdure_server.rpc.caller import caller_of
 from perdure_server.rpc.decode import batches as decode_batches
 from perdure_server.rpc.decode import operations as decode
+from perdure_server.rpc.decode.values import DEFAULT_NAMESPACE
 from perdure_server.rpc.decode.workflows import ref as ref_of
+from perdure_server.rpc.doors.identity import require
+from perdure_server.rpc.doors.permissions import Permission
 from perdure_server.rpc.encode import audit, batches, workflows
 from perdure_server.rpc.errors import protocol_violation
 from perdure_server.rpc.transport import Context
@@ -139,6 +142,7 @@ class OperationsService:
                 raise protocol_violation("The options come first, and once; then the bytes.")
             if kind == "options":
                 options = request.options
+                require(Permission.REMOVE, {options.namespace or DEFAULT_NAMESPACE}, "ImportWorkflow")
             data += request.chunk
             if len(data) > IMPORT:
                 facts = {"field": "chunk", "limit_bytes": str(IMPORT), "size_bytes": str(len(data))}

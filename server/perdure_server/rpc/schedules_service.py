@@ -8,6 +8,8 @@ from perdure_server.kernel.schedule import Schedule, ScheduleSettings
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc import masks, page_tokens
 from perdure_server.rpc.decode import schedules as decode
+from perdure_server.rpc.doors.identity import may, require
+from perdure_server.rpc.doors.permissions import Permission
 from perdure_server.rpc.encode import schedules as encode
 from perdure_server.rpc.transport import Context
 
@@ -88,13 +90,22 @@ class SchedulesService:
         scope = ("namespaces", request.namespace)
         after = page_tokens.decode_key(scope, request.page_token)
         if request.namespace:
+            require(Permission.READ_OPERATIONS, {request.namespace}, "ListNamespaces")
             one = await self._engine.namespaces.get(request.namespace)
             found = [one] if one is not None else []
         else:
-            found = list(await self._engine.namespaces.list(after[0] if after else "", size + 1))
+            found = await self._visible(after[0] if after else "", size + 1)
         response = wire.ListNamespacesResponse()
         for namespace in found[:size]:
             encode.namespace(response.namespaces.add(), namespace, await self._engine.namespaces.usage(namespace.name))
         if len(found) > size:
             response.next_page_token = page_tokens.encode_key(scope, [found[size - 1].name])
         return response
+
+    async def _visible(self, after: str, wanted: int) -> list[Namespace]:
+        """The next namespaces that the caller may see."""
+        found: list[Namespace] = []
+        while len(found) < wanted and (page := await self._engine.namespaces.list(after, wanted)):
+            found += [namespace for namespace in page if may(Permission.READ_OPERATIONS, namespace.name)]
+            after = page[-1].name
+        return found[:wanted]

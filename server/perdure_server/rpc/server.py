@@ -11,6 +11,7 @@ from grpc_reflection.v1alpha import reflection
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perdure_server.engine.audit import Audit
 from perdure_server.engine.rehearsal import Rehearsal
 from perdure_server.engine.service import Engine
 from perdure_server.kernel.limits import SECOND
@@ -19,13 +20,16 @@ from perdure_server.rpc import limits
 from perdure_server.rpc.admin_service import AdminService
 from perdure_server.rpc.audited import audited
 from perdure_server.rpc.batch_step_options import step_options_verb
+from perdure_server.rpc.doors.doors import Doors, authorised
+from perdure_server.rpc.doors.entrance import DoorSettings, Entrance
 from perdure_server.rpc.encode.phases import phase_number
 from perdure_server.rpc.guard import Guard
 from perdure_server.rpc.health import HealthService
 from perdure_server.rpc.leaving import Leaving
-from perdure_server.rpc.registry import Servicer, generic_handler, unimplemented_methods
+from perdure_server.rpc.registry import Around, Servicer, generic_handler, unimplemented_methods
 from perdure_server.rpc.server_info import ServerFacts
 from perdure_server.rpc.testing_service import RefusedTestingService, TestingService
+from perdure_server.rpc.transport import Behaviour
 from perdure_server.rpc.worker_service import WorkerService
 from perdure_server.rpc.workflow_service import WorkflowService
 
@@ -58,13 +62,14 @@ class AddressInUse(Exception):
 
 
 class ServerOptions(Struct, frozen=True):
-    """Where to listen. Port 0 takes a free one. `insecure` allows addresses beyond loopback without TLS. `stream_age` in ms."""
+    """Where to listen. Port 0 takes a free one. `insecure` allows addresses beyond loopback without doors. `stream_age` in ms."""
 
     address: str
     port: int
     insecure: bool = False
     sample_ratio: float = 1.0
     stream_age: int = limits.STREAM_AGE
+    doors: DoorSettings = DoorSettings()
 
 
 class RpcServer:
@@ -73,7 +78,9 @@ class RpcServer:
     def __init__(
         self, engine: Engine, options: ServerOptions, facts: ServerFacts, telemetry: Telemetry, *, rehearsal: Rehearsal | None = None
     ) -> None:
+        """Raises DoorsInvalid."""
         self._engine = engine
+        self.entrance = Entrance(options.doors, engine.clock, telemetry)
         engine.listing.phase_of = phase_number
         self._options = options
         self.leaving = Leaving(options.stream_age)
@@ -91,18 +98,22 @@ class RpcServer:
             services = (*services, TestingService(rehearsal))
         names = [service.descriptor.full_name for service in services]
         self._health = HealthService(names, lambda: engine.ready)
-        services = (*services, self._health)
         if rehearsal is None:
             services = (*services, RefusedTestingService())
-        self._server.add_generic_rpc_handlers(tuple(generic_handler(service, partial(audited, engine.audit)) for service in services))
-        shown = [*names, self._health.descriptor.full_name, reflection.SERVICE_NAME]
-        reflection.enable_server_reflection(shown, self._server)
+        around = _around(engine.audit, self.entrance.doors)
+        handlers = [generic_handler(service, around) for service in services]
+        self._server.add_generic_rpc_handlers((*handlers, generic_handler(self._health)))  # health answers anybody
+        if options.doors.reflection:
+            shown = [*names, self._health.descriptor.full_name, reflection.SERVICE_NAME]
+            reflection.enable_server_reflection(shown, self._server)
 
     async def start(self) -> int:
         """Listen; returns the port. Raises AddressInUse."""
         port = self._bind()
         await self._server.start()
         self._engine.supervisor.loop(self._health_step, "health")
+        if self._options.doors != DoorSettings():
+            self._engine.supervisor.loop(self.entrance.step, "doors")
         return port
 
     def leave(self) -> None:
@@ -139,16 +150,30 @@ class RpcServer:
 
     def _bind(self) -> int:
         options = self._options
-        if not options.insecure and not is_loopback(options.address):
-            raise AddressInUse(f"{options.address} is not a loopback address: without TLS it needs `insecure`")
+        credentials = self.entrance.credentials
+        if not options.insecure and not is_loopback(options.address) and (credentials is None or self.entrance.doors is None):
+            raise AddressInUse(f"{options.address} is not a loopback address: that takes TLS and an access file, or `insecure`")
         host = f"[{options.address}]" if ":" in options.address else options.address
+        address = f"{host}:{options.port}"
         try:
-            port = self._server.add_insecure_port(f"{host}:{options.port}")
+            bind = self._server
+            port = bind.add_insecure_port(address) if credentials is None else bind.add_secure_port(address, credentials)
         except RuntimeError:
             port = 0
         if not port:
-            raise AddressInUse(f"cannot listen on {host}:{options.port}; is another server there? Choose another port, or 0 for a free one")
+            raise AddressInUse(f"cannot listen on {address}; is another server there? Choose another port, or 0 for a free one")
         return port
+
+
+def _around(audit: Audit, doors: Doors | None) -> Around:
+    if doors is None:
+        return partial(audited, audit)
+
+    def around(method: str, behaviour: Behaviour) -> Behaviour:
+        # The audit is between: it names the caller that was proved, and notes what it was not allowed to do.
+        return doors.authenticated(method, audited(audit, method, authorised(method, behaviour)))
+
+    return around
 
 
 def is_loopback(address: str) -> bool:
