@@ -16,7 +16,23 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGE: Final = ROOT / "clients" / "python" / "perdure"
-SOURCES: Final = ("client", "definitions", "resources", "run", "watching")
+SOURCES: Final = (
+    *(
+        "batches",
+        "client",
+        "definitions",
+        "finding",
+        "following",
+        "namespaces",
+        "operations",
+        "pages",
+        "reading",
+        "resources",
+        "run",
+        "schedules",
+    ),
+    *("watching", "watching_many"),
+)
 
 DROPPED: Final = frozenset({"async", "await"})
 NAMES: Final = {

@@ -7,12 +7,14 @@ from perdure.reasons import ErrorReason
 from perdure.v1 import errors_pb2
 
 NAMES = """
-AccessDenied AlreadyExists Branch CallTimeout Change ChildStep Chosen ClaimLost Client Condition Conflict Context Definition
-DefinitionRejected End ErrorReason Event Failure Frame FramesReset Gap HookFacts InvalidRequest MapError MapResult MapStep NotAllowed
-NotFound NotImplementedYet Overloaded Page Payload PayloadRejected PerdureError PermitHolder Rate RegisteredDefinition Resolution
-Resource Retry Run ServerFault Signalled Snapshot StartSignal Step StepPolicy StepState StepView Unavailable UnfinishedStep Violation
-Wait WaitStep Wake Woken Worker Workflow WorkflowCancelled WorkflowFailed WorkflowNotCompleted WorkflowPolicy WorkflowRef WorkflowState
-WorkflowTerminated
+AccessDenied AlreadyExists Attempt AuditRecord Batch BatchOperation BatchState Blocker Branch CallTimeout Change ChildStep Chosen
+ClaimLost Client Condition Conflict Context Count Cron Definition DefinitionRejected End ErrorReason Event Every ExistingSent
+Explanation Failure Filter Firing Frame FramesReset Gap HookFacts InvalidRequest ManyEvent MapError MapResult MapStep Migration
+Namespace NamespaceLimits NotAllowed NotFound NotImplementedYet Overloaded Page Payload PayloadRejected PerdureError PermitHolder Queue
+Rate RegisteredDefinition Resolution Resource Retry Run Schedule ScheduleTimes ScheduledStart ServerFault ServerInfo Signalled Snapshot
+Start StartOver StartSignal Step StepExplanation StepPolicy StepState StepView Unavailable UnfinishedStep Violation Wait WaitStep Wake
+Woken Worker WorkerSession Workflow WorkflowCancelled WorkflowChanged WorkflowFailed WorkflowNotCompleted WorkflowPolicy WorkflowRef
+WorkflowRemoved WorkflowState WorkflowTerminated
 """
 
 

@@ -1,9 +1,12 @@
 """Perdure: durable workflows. Start at `Definition`, `Client` and `Context`."""
 
 from perdure.answers import RegisteredDefinition, Signalled
+from perdure.attempts import Attempt
+from perdure.batch_values import Batch, BatchOperation, BatchState
 from perdure.branches import Branch, Chosen
 from perdure.client import Client
 from perdure.context import Context
+from perdure.counting import Count
 from perdure.definition import Definition
 from perdure.errors import (
     AccessDenied,
@@ -28,17 +31,24 @@ from perdure.errors import (
     WorkflowTerminated,
 )
 from perdure.events import Change, End, Event, Frame, FramesReset, Gap, Snapshot
+from perdure.explanation import Blocker, Explanation, StepExplanation
 from perdure.failure import Failure
 from perdure.fan_out import ChildStep, MapStep, Page
+from perdure.filtering import Filter
 from perdure.hook_facts import HookFacts, UnfinishedStep
+from perdure.many_events import ExistingSent, ManyEvent, StartOver, WorkflowChanged, WorkflowRemoved
 from perdure.map_result import MapError, MapResult
+from perdure.migration_values import Migration
+from perdure.namespace_values import Namespace, NamespaceLimits
+from perdure.operation_values import AuditRecord, Queue, ServerInfo, WorkerSession
 from perdure.payloads import Payload
 from perdure.reasons import ErrorReason
 from perdure.resolution import Resolution
 from perdure.resource_values import PermitHolder, Rate, Resource
 from perdure.retry import Retry
 from perdure.run import Run
-from perdure.starting import StartSignal
+from perdure.schedule_values import Cron, Every, Firing, Schedule, ScheduledStart, ScheduleTimes
+from perdure.starting import Start, StartSignal
 from perdure.steps import Step, StepPolicy, WaitStep
 from perdure.view import StepState, StepView, Workflow, WorkflowRef, WorkflowState
 from perdure.waits import Condition, Wait, Wake, Woken
@@ -48,6 +58,12 @@ from perdure.workflow_policy import WorkflowPolicy
 __all__ = [
     "AccessDenied",
     "AlreadyExists",
+    "Attempt",
+    "AuditRecord",
+    "Batch",
+    "BatchOperation",
+    "BatchState",
+    "Blocker",
     "Branch",
     "CallTimeout",
     "Change",
@@ -58,20 +74,31 @@ __all__ = [
     "Condition",
     "Conflict",
     "Context",
+    "Count",
+    "Cron",
     "Definition",
     "DefinitionRejected",
     "End",
     "ErrorReason",
     "Event",
+    "Every",
+    "ExistingSent",
+    "Explanation",
     "Failure",
+    "Filter",
+    "Firing",
     "Frame",
     "FramesReset",
     "Gap",
     "HookFacts",
     "InvalidRequest",
+    "ManyEvent",
     "MapError",
     "MapResult",
     "MapStep",
+    "Migration",
+    "Namespace",
+    "NamespaceLimits",
     "NotAllowed",
     "NotFound",
     "NotImplementedYet",
@@ -81,17 +108,25 @@ __all__ = [
     "PayloadRejected",
     "PerdureError",
     "PermitHolder",
+    "Queue",
     "Rate",
     "RegisteredDefinition",
     "Resolution",
     "Resource",
     "Retry",
     "Run",
+    "Schedule",
+    "ScheduleTimes",
+    "ScheduledStart",
     "ServerFault",
+    "ServerInfo",
     "Signalled",
     "Snapshot",
+    "Start",
+    "StartOver",
     "StartSignal",
     "Step",
+    "StepExplanation",
     "StepPolicy",
     "StepState",
     "StepView",
@@ -103,12 +138,15 @@ __all__ = [
     "Wake",
     "Woken",
     "Worker",
+    "WorkerSession",
     "Workflow",
     "WorkflowCancelled",
+    "WorkflowChanged",
     "WorkflowFailed",
     "WorkflowNotCompleted",
     "WorkflowPolicy",
     "WorkflowRef",
+    "WorkflowRemoved",
     "WorkflowState",
     "WorkflowTerminated",
 ]

@@ -4,7 +4,8 @@ import asyncio
 import json
 import os
 import time
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 import grpc
 from grpc import aio
@@ -12,9 +13,9 @@ from grpc import aio
 from perdure import limits
 from perdure.config import ConnectionConfig
 from perdure.contact import Contact
-from perdure.errors import Unavailable
+from perdure.errors import PerdureError, Unavailable
 from perdure.statuses import error_of_call
-from perdure.v1 import workflow_service_pb2
+from perdure.v1 import admin_service_pb2, workflow_service_pb2
 from perdure.v1.admin_service_pb2_grpc import AdminServiceStub
 from perdure.v1.worker_service_pb2_grpc import WorkerServiceStub
 from perdure.v1.workflow_service_pb2_grpc import WorkflowServiceStub
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 RequestT_contra = TypeVar("RequestT_contra", contravariant=True)
 S = TypeVar("S")
+A = TypeVar("A")
 
 CLIENT_NAME: Final = "perdure-python"
 
@@ -147,9 +149,34 @@ class Calls(Contact):
             await asyncio.sleep(pause)
             interval = min(limits.RETRY_MAX_INTERVAL, interval * 2)
 
-    def watch(self, request: workflow_service_pb2.WatchRequest) -> "WatchStream":
+    def watch(self, request: workflow_service_pb2.WatchRequest) -> "EventStream[workflow_service_pb2.WatchResponse]":
         """Opens a stream of a watch."""
-        return WatchStream(self.workflows.Watch(request, metadata=self.metadata()))
+        return EventStream(self.workflows.Watch(request, metadata=self.metadata()))
+
+    def watch_many(self, request: workflow_service_pb2.WatchWorkflowsRequest) -> "EventStream[workflow_service_pb2.WatchWorkflowsResponse]":
+        """Opens a stream of a watch of many."""
+        return EventStream(self.workflows.WatchWorkflows(request, metadata=self.metadata()))
+
+    async def export(self, request: admin_service_pb2.ExportWorkflowRequest) -> AsyncIterator[admin_service_pb2.ExportWorkflowResponse]:
+        """A file in pieces, not tried again. Raises PerdureError."""
+        call = self.admin.ExportWorkflow(request, timeout=self.timeout, metadata=self.metadata())
+        try:
+            async for answer in call:
+                self.note_reached()
+                yield answer
+        except aio.AioRpcError as failure:
+            raise self._lost(failure) from None
+        finally:
+            call.cancel()
+
+    async def import_workflow(
+        self, requests: Iterator[admin_service_pb2.ImportWorkflowRequest]
+    ) -> admin_service_pb2.ImportWorkflowResponse:
+        """Sends a file in pieces, once. Raises PerdureError."""
+        try:
+            return await self.admin.ImportWorkflow(requests, timeout=self.timeout, metadata=self.metadata())
+        except aio.AioRpcError as failure:
+            raise self._lost(failure) from None
 
     async def close(self) -> None:
         """Closes the channel; calls that still run end with CANCELLED."""
@@ -157,14 +184,18 @@ class Calls(Contact):
         if channel is not None:
             await channel.close(None)
 
+    def _lost(self, failure: aio.AioRpcError) -> PerdureError:
+        error = error_of_call(failure)
+        return self.explained(error) if isinstance(error, Unavailable) and not self.reached else error
 
-class WatchStream:
+
+class EventStream(Generic[A]):
     """One stream of a watch."""
 
     def __init__(self, call: Any) -> None:
         self._call = call
 
-    async def read(self) -> workflow_service_pb2.WatchResponse | None:
+    async def read(self) -> A | None:
         """The next message; None at the stream's end. Raises PerdureError, also when it was silent for too long."""
         try:
             async with asyncio.timeout(limits.WATCH_IDLE_TIMEOUT):
@@ -173,7 +204,7 @@ class WatchStream:
             raise Unavailable("the watch heard nothing, not even a keep-alive") from None
         except aio.AioRpcError as failure:
             raise error_of_call(failure) from None
-        return answer if isinstance(answer, workflow_service_pb2.WatchResponse) else None
+        return None if answer is END_OF_STREAM else cast("A", answer)
 
     def cancel(self) -> None:
         """Ends it."""

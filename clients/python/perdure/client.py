@@ -1,7 +1,7 @@
 """The client: starts workflows, finds them, and makes workers."""
 
 import uuid
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Self
 
@@ -9,21 +9,30 @@ import grpc
 
 from perdure import limits, payloads
 from perdure.answers import Signalled, Started
+from perdure.batches import Batches
 from perdure.calls import Calls
 from perdure.config import connection_config
 from perdure.definition import Definition
 from perdure.definitions import Definitions
+from perdure.errors import PerdureError
+from perdure.finding import WorkflowFinder
+from perdure.importing import import_requests
+from perdure.namespaces import Namespaces
+from perdure.operation_values import ServerInfo, server_info_of
+from perdure.operations import Operations
 from perdure.resources import Resources
 from perdure.run import Run
-from perdure.starting import OnClosed, OnOpen, StartSignal, output_type, set_policies, set_times, signals_of
+from perdure.schedules import Schedules
+from perdure.starting import OnClosed, OnOpen, Start, StartSignal, output_type
+from perdure.statuses import error_of_status
 from perdure.steps import StepName
-from perdure.v1 import admin_service_pb2, filter_pb2, workflow_pb2, workflow_service_pb2
-from perdure.view import Workflow, WorkflowRef, WorkflowState, workflow_of, workflow_state
+from perdure.v1 import admin_service_pb2, workflow_service_pb2
+from perdure.view import Workflow, WorkflowRef, workflow_of, workflow_state
 from perdure.worker.plan import WorkerOptions
 from perdure.worker.worker import Worker
 
 
-class Client:
+class Client(WorkflowFinder):
     """Talks to a Perdure server. Without arguments: to PERDURE_ADDRESS, else to `perdure dev` on this machine.
 
     Use it as `async with Client() as client`, or call `close` at the end. It belongs to the event loop that first uses it.
@@ -50,6 +59,14 @@ class Client:
         """The definitions of the namespace."""
         self.resources = Resources(self._calls)
         """The resources of the namespace, whose permits steps hold."""
+        self.schedules = Schedules(self._calls)
+        """Starts by the clock."""
+        self.batches = Batches(self._calls)
+        """One deed on many workflows; purges and redactions."""
+        self.namespaces = Namespaces(self._calls)
+        """All namespaces of the server."""
+        self.operations = Operations(self._calls)
+        """Queues, workers, the audit trail."""
 
     def __repr__(self) -> str:
         return f"<Client {self.config.address} {self.config.namespace}>"
@@ -148,27 +165,44 @@ class Client:
             NotFound: The type has no active definition.
             InvalidRequest: A value is wrong; `violations` names each.
         """
-        workflow_type = workflow if isinstance(workflow, str) else workflow.workflow_type
-        request = workflow_service_pb2.StartWorkflowRequest(
-            workflow=WorkflowRef(workflow_type, key, self.config.namespace, expected_fence=expected_fence).to_message(),
-            input=payloads.encode(input),
-            request_id=request_id or uuid.uuid4().hex,
+        start = Start(
+            workflow=workflow,
+            key=key,
+            input=input,
             labels=labels,
+            request_id=request_id,
+            on_open=on_open,
+            on_closed=on_closed,
+            start_at=start_at,
+            signals=signals,
             priority=priority,
             queue=queue,
             step_queues=step_queues,
             fairness_key=fairness_key,
             fairness_weight=fairness_weight,
+            workflow_timeout=workflow_timeout,
+            retention=retention,
             definition_fingerprint=definition_fingerprint,
+            expected_fence=expected_fence,
             validate_only=validate_only,
-            signals=signals_of(signals),
         )
-        set_policies(request, on_open, on_closed)
-        set_times(request, start_at, workflow_timeout, retention)
-        answer = await self._calls.unary(self._calls.workflows.StartWorkflow, request)
-        started = Started(answer.created, answer.run_id, answer.fence, workflow_state(answer.state), answer.definition_fingerprint)
-        ref = WorkflowRef(workflow_type, key, self.config.namespace, answer.workflow.round or None)
-        return Run(self._calls, ref, started=started, output_type=output_type(workflow))
+        request = start.to_message(self.config.namespace)
+        return self._started(start, await self._calls.unary(self._calls.workflows.StartWorkflow, request))
+
+    async def start_many(self, starts: Iterable[Start]) -> Sequence[Run | PerdureError]:
+        """Several starts in one call, each on its own: one that fails does not touch the others.
+
+        Args:
+            starts: 1 to 500; two of one key are applied in order.
+
+        Returns:
+            For each start, in order, its Run; or the error that `client.start` would have raised.
+        """
+        given = tuple(starts)
+        request = workflow_service_pb2.StartWorkflowsRequest(requests=[start.to_message(self.config.namespace) for start in given])
+        answer = await self._calls.unary(self._calls.workflows.StartWorkflows, request)
+        told = zip(given, answer.results, strict=False)
+        return [error_of_status(result.status) or self._started(start, result.response) for start, result in told]
 
     def run(self, workflow: Definition | str, key: str, *, round: int | None = None, expected_fence: int | None = None) -> Run:
         """A handle on a workflow by its name; asks nobody.
@@ -187,46 +221,6 @@ class Client:
         """A workflow as it is now. Raises NotFound."""
         return await self.run(workflow, key).get()
 
-    async def list(
-        self,
-        workflow: Definition | str | None = None,
-        *,
-        states: Iterable[WorkflowState] = (),
-        labels: Mapping[str, str] | None = None,
-        keys: Iterable[str] = (),
-        started_after: datetime | None = None,
-        started_before: datetime | None = None,
-        oldest_first: bool = False,
-        with_steps: bool = False,
-    ) -> AsyncIterator[Workflow]:
-        """Workflows that match all that is given, newest first; pages are fetched as they are needed.
-
-        Raises:
-            InvalidRequest: No index serves this combination.
-        """
-        conditions = filter_pb2.WorkflowFilter(labels=labels, business_keys=keys)
-        if workflow is not None:
-            conditions.workflow_types.append(workflow if isinstance(workflow, str) else workflow.workflow_type)
-        conditions.states.extend(workflow_pb2.Workflow.State.Value(f"STATE_{state}") for state in states)
-        if started_after is not None:
-            conditions.start_time.from_time.FromDatetime(started_after)
-        if started_before is not None:
-            conditions.start_time.to_time.FromDatetime(started_before)
-        order = workflow_service_pb2.ListWorkflowsRequest.Order
-        request = workflow_service_pb2.ListWorkflowsRequest(
-            namespace=self.config.namespace,
-            filter=conditions,
-            order_by=order.ORDER_START_TIME_ASC if oldest_first else order.ORDER_START_TIME_DESC,
-            view=workflow_pb2.WORKFLOW_VIEW_STEPS if with_steps else workflow_pb2.WORKFLOW_VIEW_BASIC,
-        )
-        while True:
-            answer = await self._calls.unary(self._calls.workflows.ListWorkflows, request)
-            for message in answer.workflows:
-                yield workflow_of(message)
-            if not answer.next_page_token:
-                return
-            request.page_token = answer.next_page_token
-
     async def signal(self, wake_token: str, name: str, payload: object = None, *, signal_id: str = "") -> Signalled:
         """Signals by a claim's wake_token, as a webhook does; by name use `client.run(...).signal`.
 
@@ -241,6 +235,29 @@ class Client:
         answer = await self._calls.unary(self._calls.workflows.Signal, request)
         return Signalled(answer.duplicate, answer.consumed, request.signal_id)
 
-    async def server_info(self) -> admin_service_pb2.GetServerInfoResponse:
-        """The server that answers: version, defaults, limits, store, coordination."""
-        return await self._calls.unary(self._calls.admin.GetServerInfo, admin_service_pb2.GetServerInfoRequest())
+    async def import_workflow(self, file: bytes, *, key: str = "", validate_only: bool = False, request_id: str = "") -> Workflow:
+        """Puts an exported workflow into the namespace, paused, with a new run id and fence.
+
+        Args:
+            file: All that `run.export` gave.
+            key: Its key here; empty: as exported.
+            validate_only: Checks and stores nothing.
+            request_id: Makes a repeat recognisable; empty: a new one.
+
+        Raises:
+            InvalidRequest: The file is damaged, or of another version.
+            AlreadyExists: The key is in use.
+        """
+        options = admin_service_pb2.ImportOptions(
+            namespace=self.config.namespace, business_key=key, request_id=request_id or uuid.uuid4().hex, validate_only=validate_only
+        )
+        return workflow_of((await self._calls.import_workflow(import_requests(options, file))).workflow)
+
+    async def server_info(self) -> ServerInfo:
+        """The server that answers: version, defaults, limits, store, coordination, and what it found wrong."""
+        return server_info_of(await self._calls.unary(self._calls.admin.GetServerInfo, admin_service_pb2.GetServerInfoRequest()))
+
+    def _started(self, start: Start, answer: workflow_service_pb2.StartWorkflowResponse) -> Run:
+        started = Started(answer.created, answer.run_id, answer.fence, workflow_state(answer.state), answer.definition_fingerprint)
+        ref = WorkflowRef(start.workflow_type, start.key, self.config.namespace, answer.workflow.round or None)
+        return Run(self._calls, ref, started=started, output_type=output_type(start.workflow))

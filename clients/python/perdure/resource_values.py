@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from perdure.v1 import resource_pb2
-from perdure.view import WorkflowRef
+from perdure.view import WorkflowRef, ref_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,5 +67,4 @@ def resource_of(message: resource_pb2.Resource) -> Resource:
 
 
 def _holder(message: resource_pb2.PermitHolder) -> PermitHolder:
-    ref = message.workflow
-    return PermitHolder(WorkflowRef(ref.workflow_type, ref.business_key, ref.namespace, ref.round), message.step, message.units)
+    return PermitHolder(ref_of(message.workflow), message.step, message.units)

@@ -3,6 +3,9 @@
 from collections.abc import AsyncIterator
 
 from perdure.calls import Calls
+from perdure.errors import NotFound
+from perdure.pages import pages
+from perdure.reasons import ErrorReason
 from perdure.resource_values import Rate, Resource, resource_of
 from perdure.v1 import admin_service_pb2, resource_pb2
 
@@ -52,6 +55,14 @@ class Resources:
         request = admin_service_pb2.PutResourceRequest(resource=message)
         return resource_of((await self._calls.unary(self._calls.admin.PutResource, request)).resource)
 
+    async def get(self, name: str) -> Resource:
+        """One resource, with its use. Raises NotFound."""
+        request = admin_service_pb2.ListResourcesRequest(namespace=self._calls.config.namespace, resource=name)
+        answer = await self._calls.unary(self._calls.admin.ListResources, request)
+        if not answer.resources:
+            raise NotFound(f"there is no resource {name}", reason=ErrorReason.RESOURCE_NOT_FOUND, code="NOT_FOUND")
+        return resource_of(answer.resources[0])
+
     async def delete(self, name: str, *, etag: str = "") -> None:
         """Removes a resource that nobody uses. Raises NotFound, Conflict, NotAllowed (RESOURCE_IN_USE)."""
         request = admin_service_pb2.DeleteResourceRequest(namespace=self._calls.config.namespace, resource=name, etag=etag)
@@ -60,10 +71,6 @@ class Resources:
     async def list(self, name: str = "") -> AsyncIterator[Resource]:
         """All resources by name, or only one, with their use; pages are fetched as they are needed."""
         request = admin_service_pb2.ListResourcesRequest(namespace=self._calls.config.namespace, resource=name)
-        while True:
-            answer = await self._calls.unary(self._calls.admin.ListResources, request)
+        async for answer in pages(self._calls, self._calls.admin.ListResources, request):
             for message in answer.resources:
                 yield resource_of(message)
-            if not answer.next_page_token:
-                return
-            request.page_token = answer.next_page_token

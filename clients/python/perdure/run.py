@@ -2,19 +2,21 @@
 
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar, overload
 
 from perdure import limits, payloads
 from perdure.answers import Signalled, Started
+from perdure.batch_values import policy_update
 from perdure.calls import Calls
 from perdure.errors import CallTimeout, WorkflowCancelled, WorkflowFailed, WorkflowTerminated
+from perdure.reading import WorkflowReader
 from perdure.resolution import Resolution
 from perdure.steps import StepName, StepPolicy, step_names
-from perdure.v1 import admin_service_pb2, payload_pb2, workflow_pb2, workflow_service_pb2
-from perdure.view import Workflow, WorkflowRef, WorkflowState, failure_of, workflow_of, workflow_state
+from perdure.v1 import admin_service_pb2, workflow_service_pb2
+from perdure.view import WorkflowRef, WorkflowState, failure_of, workflow_state
 from perdure.watching import Watching
 
 T = TypeVar("T")
@@ -25,7 +27,7 @@ def _known(request_id: str) -> str:
     return request_id or uuid.uuid4().hex
 
 
-class Run:
+class Run(WorkflowReader):
     """One workflow, by name. Making a handle asks nobody; every method asks the server."""
 
     def __init__(self, calls: Calls, ref: WorkflowRef, *, started: Started | None = None, output_type: Any = Any) -> None:
@@ -52,11 +54,6 @@ class Run:
     def expecting(self, fence: int | None) -> "Run":
         """The same workflow, if its fence is this one: else calls raise Conflict. None: whatever its fence is."""
         return Run(self._calls, replace(self.ref, expected_fence=fence), output_type=self._output_type)
-
-    async def get(self) -> Workflow:
-        """The workflow now, with its steps and values. Raises NotFound."""
-        request = workflow_service_pb2.GetWorkflowRequest(workflow=self._ref(), view=workflow_pb2.WORKFLOW_VIEW_FULL)
-        return workflow_of((await self._calls.unary(self._calls.workflows.GetWorkflow, request)).workflow)
 
     @overload
     async def result(self, *, timeout: timedelta | None = None) -> Any: ...  # noqa: ASYNC109 -- bounds the server's wait too
@@ -212,50 +209,16 @@ class Run:
         request.resolution.CopyFrom(resolution.message)
         await self._calls.unary(self._calls.admin.ResolveStep, request)
 
-    async def children(
-        self, step: StepName = "", *, states: Iterable[WorkflowState] = (), with_values: bool = False
-    ) -> AsyncIterator[Workflow]:
-        """The workflows that its map and child steps run, by step and index; pages are fetched as they are needed.
-
-        Args:
-            step: Only those of this step.
-            states: Only those in these states.
-            with_values: With inputs, outputs and steps.
-
-        Raises:
-            NotFound: There is no such workflow, or no such step.
-        """
-        request = workflow_service_pb2.ListChildrenRequest(
-            workflow=self._ref(),
-            step=step_names(step)[0] if step else "",
-            states=[workflow_pb2.Workflow.State.Value(f"STATE_{state}") for state in states],
-            view=workflow_pb2.WORKFLOW_VIEW_FULL if with_values else workflow_pb2.WORKFLOW_VIEW_BASIC,
-        )
-        while True:
-            answer = await self._calls.unary(self._calls.workflows.ListChildren, request)
-            for message in answer.children:
-                yield workflow_of(message)
-            if not answer.next_page_token:
-                return
-            request.page_token = answer.next_page_token
-
-    async def explain(self, step: StepName = "") -> workflow_service_pb2.ExplainWorkflowResponse:
-        """Why it is where it is: what each step that has not ended waits for, since when, what would move it. Raises NotFound.
-
-        Args:
-            step: Only this one; empty: all.
-        """
-        (name,) = step_names(step)
-        request = workflow_service_pb2.ExplainWorkflowRequest(workflow=self._ref(), step=name)
-        return await self._calls.unary(self._calls.workflows.ExplainWorkflow, request)
-
-    async def update_step(self, step: StepName, policy: StepPolicy, *, reset: Iterable[str] = (), request_id: str = "") -> None:
+    async def update_step(
+        self, step: StepName, policy: StepPolicy, *, reset: Iterable[str] = (), reason: str = "", request_id: str = ""
+    ) -> None:
         """Changes the policy of one step, in this workflow only; timeouts that run already are moved at once.
 
         Args:
             step: Which step.
             policy: New values; what is not set stays as it is.
             reset: Fields that return to their defaults, such as "retry".
+            reason: Why, for the audit trail.
             request_id: Makes a repeat recognisable; empty: a new one.
 
         Raises:
@@ -263,12 +226,9 @@ class Run:
             NotAllowed: The workflow has ended.
             InvalidRequest: A value is not possible.
         """
-        (name,) = step_names(step)
-        request = admin_service_pb2.UpdateStepOptionsRequest(workflow=self._ref(), request_id=_known(request_id))
-        request.update.step = name
-        request.update.policy.CopyFrom(policy.to_message())
-        fields = [field.name for field, _ in request.update.policy.ListFields()]
-        request.update.update_mask.paths.extend(sorted({*fields, *reset}))
+        request = admin_service_pb2.UpdateStepOptionsRequest(
+            workflow=self._ref(), update=policy_update(step, policy, reset), reason=reason, request_id=_known(request_id)
+        )
         await self._calls.unary(self._calls.admin.UpdateStepOptions, request)
 
     async def delete(self, reason: str = "", *, request_id: str = "") -> None:
@@ -280,26 +240,6 @@ class Run:
         """
         request = workflow_service_pb2.DeleteWorkflowRequest(workflow=self._ref(), reason=reason, request_id=_known(request_id))
         await self._calls.unary(self._calls.workflows.DeleteWorkflow, request)
-
-    async def fetch(self, payload: payload_pb2.Payload, as_type: Any = Any) -> Any:
-        """The value of a payload of this workflow's, read from its own place if it was too large to travel along.
-
-        Raises:
-            NotFound: It was freed or redacted.
-            PayloadRejected: It is not of that type.
-        """
-        return payloads.decode(await self._whole(payload), as_type)
-
-    def _ref(self) -> workflow_pb2.WorkflowRef:
-        message = self.ref.to_message()
-        message.namespace = message.namespace or self._calls.config.namespace
-        return message
-
-    async def _whole(self, payload: payload_pb2.Payload) -> payload_pb2.Payload:
-        if payload.WhichOneof("data") != "ref":
-            return payload
-        request = workflow_service_pb2.FetchPayloadRequest(workflow=self._ref(), payload_id=payload.ref.payload_id)
-        return (await self._calls.unary(self._calls.workflows.FetchPayload, request)).payload
 
     async def _outcome(self, answer: workflow_service_pb2.WaitForResultResponse, as_type: Any) -> Any:
         state = workflow_state(answer.state)

@@ -1,6 +1,6 @@
 """What a start may be given, and how it goes into the request."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
@@ -8,7 +8,9 @@ from uuid import uuid4
 
 from perdure import payloads
 from perdure.definition import Definition
+from perdure.times import put_spans, put_times
 from perdure.v1 import workflow_service_pb2
+from perdure.view import WorkflowRef
 
 OnOpen: TypeAlias = Literal["use_existing", "reject", "supersede"]
 OnClosed: TypeAlias = Literal["use_existing", "new_round", "new_round_if_failed", "reject"]
@@ -24,6 +26,69 @@ class StartSignal:
     """Makes it count once; empty: a new one."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """One piece of work for `client.start_many`; the fields are those of `client.start`."""
+
+    workflow: Definition | str
+    """Its definition, or the name of its type."""
+    key: str
+    """The caller's own name of the business object."""
+    input: object = None
+    labels: Mapping[str, str] | None = None
+    request_id: str = ""
+    """Empty: a new one."""
+    on_open: OnOpen | None = None
+    """None: `use_existing`."""
+    on_closed: OnClosed | None = None
+    """None: `use_existing`."""
+    start_at: datetime | None = None
+    """The first step waits until then; it must know its time zone."""
+    signals: Iterable[StartSignal] = ()
+    priority: int | None = None
+    """0 to 9, higher sooner; None: 5."""
+    queue: str = ""
+    step_queues: Mapping[str, str] | None = None
+    fairness_key: str = ""
+    fairness_weight: float | None = None
+    workflow_timeout: timedelta | None = None
+    retention: timedelta | None = None
+    definition_fingerprint: str = ""
+    """Empty: the active one."""
+    expected_fence: int | None = None
+    validate_only: bool = False
+
+    def to_message(self, namespace: str) -> workflow_service_pb2.StartWorkflowRequest:
+        """The wire's form. Raises ValueError for a time without a zone, PayloadRejected."""
+        kinds = workflow_service_pb2.StartWorkflowRequest
+        request = kinds(
+            workflow=WorkflowRef(self.workflow_type, self.key, namespace, expected_fence=self.expected_fence).to_message(),
+            input=payloads.encode(self.input),
+            request_id=self.request_id or uuid4().hex,
+            labels=self.labels,
+            priority=self.priority,
+            queue=self.queue,
+            step_queues=self.step_queues,
+            fairness_key=self.fairness_key,
+            fairness_weight=self.fairness_weight,
+            definition_fingerprint=self.definition_fingerprint,
+            validate_only=self.validate_only,
+            signals=signals_of(self.signals),
+        )
+        if self.on_open is not None:
+            request.on_open = kinds.OnOpen.Value(f"ON_OPEN_{self.on_open.upper()}")
+        if self.on_closed is not None:
+            request.on_closed = kinds.OnClosed.Value(f"ON_CLOSED_{self.on_closed.upper()}")
+        put_times(request, {"start_at": self.start_at})
+        put_spans(request, {"workflow_timeout": self.workflow_timeout, "retention": self.retention})
+        return request
+
+    @property
+    def workflow_type(self) -> str:
+        """Name of its type."""
+        return self.workflow if isinstance(self.workflow, str) else self.workflow.workflow_type
+
+
 def output_type(workflow: Definition | str) -> Any:
     """The type of its output, as far as this program knows it."""
     return Any if isinstance(workflow, str) else workflow.output_type()
@@ -37,29 +102,3 @@ def signals_of(signals: Iterable[StartSignal]) -> list[workflow_service_pb2.Star
         )
         for signal in signals
     ]
-
-
-def set_policies(request: workflow_service_pb2.StartWorkflowRequest, on_open: OnOpen | None, on_closed: OnClosed | None) -> None:
-    """What if there is a round of the key."""
-    kinds = workflow_service_pb2.StartWorkflowRequest
-    if on_open is not None:
-        request.on_open = kinds.OnOpen.Value(f"ON_OPEN_{on_open.upper()}")
-    if on_closed is not None:
-        request.on_closed = kinds.OnClosed.Value(f"ON_CLOSED_{on_closed.upper()}")
-
-
-def set_times(
-    request: workflow_service_pb2.StartWorkflowRequest,
-    start_at: datetime | None,
-    workflow_timeout: timedelta | None,
-    retention: timedelta | None,
-) -> None:
-    """When it begins, how long it may take and is kept. Raises ValueError for a time without a zone."""
-    if start_at is not None:
-        if start_at.tzinfo is None:
-            raise ValueError("`start_at` needs a time zone, such as datetime.now(UTC) + ...")
-        request.start_at.FromDatetime(start_at)
-    if workflow_timeout is not None:
-        request.workflow_timeout.FromTimedelta(workflow_timeout)
-    if retention is not None:
-        request.retention.FromTimedelta(retention)

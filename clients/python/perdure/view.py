@@ -139,6 +139,12 @@ class Workflow:
         return any(signal in step.waits_for for step in self.steps.values())
 
 
+def ref_of(message: workflow_pb2.WorkflowRef) -> WorkflowRef:
+    """The value of a message."""
+    round_number = message.round if message.HasField("round") else None
+    return WorkflowRef(message.workflow_type, message.business_key, message.namespace, round_number)
+
+
 def workflow_of(message: workflow_pb2.Workflow) -> Workflow:
     """The value of a message."""
     ref = message.workflow

@@ -1,100 +1,27 @@
 """Watching one workflow: a stream that opens itself again after a cut, without repeats, and says what is missing."""
 
-import asyncio
-import time
-from collections import deque
-from typing import Self
+from collections.abc import Iterable
 
-from perdure import limits
-from perdure.calls import Calls, WatchStream
-from perdure.contact import jittered
-from perdure.errors import Overloaded, PerdureError, Unavailable
+from perdure.calls import Calls, EventStream
 from perdure.events import Change, End, Event, Frame, Snapshot, event_of
-from perdure.reasons import ErrorReason
+from perdure.following import Following
 from perdure.v1 import workflow_service_pb2
 
 
-class Watching:
+class Watching(Following[workflow_service_pb2.WatchResponse, Event]):
     """An asynchronous iterator of events, over as many streams as it takes; made by `run.watch`."""
 
     def __init__(self, calls: Calls, request: workflow_service_pb2.WatchRequest) -> None:
-        self._calls = calls
+        super().__init__(calls, request)
         self._request = request
-        self._stream: WatchStream | None = None
-        self._pending: deque[tuple[Event | None, str]] = deque()
         self._changes: dict[int, int] = {}
         self._frames: dict[tuple[str, int], int] = {}
-        self._failures = 0
-        self._began = time.monotonic()
-        self._ended = False
 
-    def __aiter__(self) -> Self:
-        return self
+    def _open(self) -> EventStream[workflow_service_pb2.WatchResponse]:
+        return self._calls.watch(self._request)
 
-    async def __anext__(self) -> Event:
-        """The next event. Raises PerdureError for what a new try cannot help."""
-        while not self._ended:
-            while self._pending:
-                event, token = self._pending.popleft()
-                self._request.resume_token = token or self._request.resume_token
-                if event is not None and self._is_new(event):
-                    self._note_end(event)
-                    return event
-            await self._read_more()
-        raise StopAsyncIteration
-
-    async def aclose(self) -> None:
-        """Ends the watch; an iterator that is dropped ends too, if later."""
-        self._ended = True
-        self._drop_stream()
-
-    async def _read_more(self) -> None:
-        try:
-            response = await self._read()
-        except PerdureError as error:
-            self._drop_stream()
-            self._failures += 1
-            await self._consider(error)
-            return
-        if response is None:
-            # Without the workflow's end, a server that leaves has cut it.
-            self._drop_stream()
-            self._failures += 1
-            await asyncio.sleep(self._pause())
-            return
-        self._failures = 0
-        self._calls.note_reached()
-        self._pending.extend((event_of(message), message.resume_token) for message in response.events)
-
-    async def _read(self) -> workflow_service_pb2.WatchResponse | None:
-        if self._stream is None:
-            self._stream = self._calls.watch(self._request)
-        return await self._stream.read()
-
-    async def _consider(self, error: PerdureError) -> None:
-        if error.reason == ErrorReason.RESUME_TOKEN_INVALID and self._request.resume_token:
-            self._request.resume_token = ""  # of a version that is gone: begin anew, with the snapshot that comes
-            return
-        slow = error.reason == ErrorReason.WATCHER_TOO_SLOW
-        if not slow and not isinstance(error, Unavailable | Overloaded):
-            raise error
-        if not self._calls.reached and not error.reason and time.monotonic() - self._began > self._calls.connect_timeout:
-            raise self._calls.explained(error)
-        asked = error.retry_after.total_seconds() if error.retry_after is not None else 0.0
-        await asyncio.sleep(0.0 if slow else max(asked, self._pause()))
-
-    def _pause(self) -> float:
-        return jittered(min(limits.RETRY_MAX_INTERVAL, limits.RETRY_INITIAL_INTERVAL * 2 ** min(self._failures, 8)))
-
-    def _drop_stream(self) -> None:
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            stream.cancel()
-
-    def _note_end(self, event: Event) -> None:
-        if isinstance(event, End) and not self._request.follow:
-            self._ended = True
-            self._drop_stream()
+    def _events_of(self, answer: workflow_service_pb2.WatchResponse) -> Iterable[tuple[Event | None, str]]:
+        return [(event_of(message), message.resume_token) for message in answer.events]
 
     def _is_new(self, event: Event) -> bool:
         """False for what was told before; resume tokens make that rare."""
@@ -110,4 +37,6 @@ class Watching:
             self._frames[event.step, event.claim_no] = event.seq
         elif isinstance(event, End):
             self._frames.clear()  # the next round numbers its claims from 1 again
+            if not self._request.follow:
+                self._end()
         return True

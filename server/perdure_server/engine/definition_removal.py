@@ -42,6 +42,10 @@ class DefinitionRemoval:
             raise Rejection(Reason.DEFINITION_NOT_FOUND, text, workflow_type=name.workflow_type, fingerprint=name.fingerprint)
         return stored, active
 
+    async def open_count(self, name: DefinitionName) -> int:
+        """Open workflows that run by it; at most limits.COUNT_ROWS, which means: at least so many."""
+        return await self._workflows.count(_users(name, _OPEN), limits.COUNT_ROWS)
+
     async def check(self, name: DefinitionName) -> None:
         """Raise Rejection DEFINITION_IN_USE if it is active, or a workflow is kept that runs or ran by it, an earlier round too."""
         if await self._is_active(name):
@@ -54,7 +58,7 @@ class DefinitionRemoval:
         raise Rejection(
             Reason.DEFINITION_IN_USE,
             "Workflows that run by it, or ended by it and may be replayed, are still kept: delete them, or migrate the open ones.",
-            open_count=str(await self._workflows.count(_users(name, _OPEN), limits.COUNT_ROWS)),
+            open_count=str(await self.open_count(name)),
             kept_count=str(kept),
             workflows=", ".join(f"{row.key.business_key} (round {row.round})" for row in some),
         )

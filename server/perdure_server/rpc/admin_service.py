@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from perdure.v1 import admin_service_pb2 as wire
+from perdure_server.engine.catalog import DefinitionName
 from perdure_server.engine.service import Engine
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
@@ -94,7 +95,8 @@ class AdminService(OperationsService, ResourcesService, SchedulesService, Versio
         values.identifier(request.definition_fingerprint, "definition_fingerprint", faults)
         faults.check()
         found, active = await self._engine.definition(namespace, workflow_type, request.definition_fingerprint)
-        response = wire.GetDefinitionResponse()
+        count = await self._engine.operations.definition_removal.open_count(DefinitionName(namespace, workflow_type, found.fingerprint))
+        response = wire.GetDefinitionResponse(open_count=count, open_count_estimate=count >= limits.COUNT_ROWS)
         definitions.registered(response.definition, found, active)
         return response
 

@@ -20,11 +20,11 @@ async def why(client: Client, *, workflow_type: str, key: str, step: str, as_jso
     """Tell why a workflow is where it is: what each step waits for, since when, and what would move it."""
     answer = await client.run(workflow_type, key).explain(step)
     if as_json:
-        click.echo(message_json(answer))
+        click.echo(message_json(answer.message))
         return
     console().print(f"{workflow_type}/{key}: {answer.summary}", markup=False)
     for found in answer.steps:
-        _print_step(found)
+        _print_step(found.message)
     for duty in answer.open_duties:
         console().print(f"  still to be done: {duty}", markup=False)
 

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import grpc
 
@@ -11,9 +11,9 @@ from perdure import limits
 from perdure.calls import channel_options
 from perdure.config import ConnectionConfig
 from perdure.contact import Contact
-from perdure.errors import Unavailable
+from perdure.errors import PerdureError, Unavailable
 from perdure.statuses import RpcFailure, error_of_call
-from perdure.v1 import workflow_service_pb2
+from perdure.v1 import admin_service_pb2, workflow_service_pb2
 from perdure.v1.admin_service_pb2_grpc import AdminServiceStub
 from perdure.v1.workflow_service_pb2_grpc import WorkflowServiceStub
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 RequestT_contra = TypeVar("RequestT_contra", contravariant=True)
 S_co = TypeVar("S_co", covariant=True)
 S = TypeVar("S")
+A = TypeVar("A")
 
 
 class Method(Protocol[RequestT_contra, S_co]):
@@ -93,9 +94,32 @@ class Calls(Contact):
             time.sleep(pause)
             interval = min(limits.RETRY_MAX_INTERVAL, interval * 2)
 
-    def watch(self, request: workflow_service_pb2.WatchRequest) -> "WatchStream":
+    def watch(self, request: workflow_service_pb2.WatchRequest) -> "EventStream[workflow_service_pb2.WatchResponse]":
         """Opens a stream of a watch."""
-        return WatchStream(self.workflows.Watch(request, metadata=tuple(self.metadata())))
+        return EventStream(self.workflows.Watch(request, metadata=tuple(self.metadata())))
+
+    def watch_many(self, request: workflow_service_pb2.WatchWorkflowsRequest) -> "EventStream[workflow_service_pb2.WatchWorkflowsResponse]":
+        """Opens a stream of a watch of many."""
+        return EventStream(self.workflows.WatchWorkflows(request, metadata=tuple(self.metadata())))
+
+    def export(self, request: admin_service_pb2.ExportWorkflowRequest) -> "Iterator[admin_service_pb2.ExportWorkflowResponse]":
+        """A file in pieces, not tried again. Raises PerdureError."""
+        call = self.admin.ExportWorkflow(request, timeout=self.timeout, metadata=tuple(self.metadata()))
+        try:
+            for answer in call:
+                self.note_reached()
+                yield answer
+        except grpc.RpcError as failure:
+            raise self._lost(cast("RpcFailure", failure)) from None
+        finally:
+            call.cancel()  # type: ignore[no-untyped-call]  # the stubs of grpc forgot it
+
+    def import_workflow(self, requests: "Iterator[admin_service_pb2.ImportWorkflowRequest]") -> admin_service_pb2.ImportWorkflowResponse:
+        """Sends a file in pieces, once. Raises PerdureError."""
+        try:
+            return self.admin.ImportWorkflow(requests, timeout=self.timeout, metadata=tuple(self.metadata()))
+        except grpc.RpcError as failure:
+            raise self._lost(cast("RpcFailure", failure)) from None
 
     def close(self) -> None:
         """Closes the channel; calls that still run end with CANCELLED."""
@@ -103,16 +127,20 @@ class Calls(Contact):
         if channel is not None:
             channel.close()
 
+    def _lost(self, failure: RpcFailure) -> PerdureError:
+        error = error_of_call(failure)
+        return self.explained(error) if isinstance(error, Unavailable) and not self.reached else error
 
-class WatchStream:
+
+class EventStream(Generic[A]):
     """One stream of a watch."""
 
     def __init__(self, call: Any) -> None:
         self._call = call
-        self._answers: Iterator[workflow_service_pb2.WatchResponse] = iter(call)
+        self._answers: Iterator[A] = iter(call)
         self._silent = False
 
-    def read(self) -> workflow_service_pb2.WatchResponse | None:
+    def read(self) -> A | None:
         """The next message; None at the stream's end. Raises PerdureError, also when it was silent for too long."""
         alarm = threading.Timer(limits.WATCH_IDLE_TIMEOUT, self._give_up)
         alarm.daemon = True

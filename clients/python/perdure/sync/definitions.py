@@ -2,15 +2,22 @@
 """Definitions on the server: register, activate, read."""
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 
 from perdure import payloads
 from perdure.answers import RegisteredDefinition, registered
+from perdure.batch_values import policy_update
+from perdure.counting import Count
 from perdure.definition import Definition
+from perdure.filtering import Filter
+from perdure.migration_values import Migration, migration_of
+from perdure.steps import StepPolicy
 from perdure.sync.calls import Calls
+from perdure.sync.pages import pages
 from perdure.trial import Trial, TrialCancel, TrialSignal, trial_events, trial_of
-from perdure.v1 import admin_service_pb2, definition_pb2, resource_pb2, scripted_pb2
+from perdure.v1 import admin_service_pb2, definition_pb2, scripted_pb2
+from perdure.workflow_policy import WorkflowPolicy
 
 
 class Definitions:
@@ -105,13 +112,76 @@ class Definitions:
         request = admin_service_pb2.ListDefinitionsRequest(
             namespace=self._calls.config.namespace, workflow_type=workflow_type, active_only=active_only
         )
-        while True:
-            answer = self._calls.unary(self._calls.admin.ListDefinitions, request)
+        for answer in pages(self._calls, self._calls.admin.ListDefinitions, request):
             for message in answer.definitions:
                 yield registered(message)
-            if not answer.next_page_token:
-                return
-            request.page_token = answer.next_page_token
+
+    def count_open(self, workflow_type: str, fingerprint: str = "") -> Count:
+        """Open workflows that run by a definition; without a fingerprint by the active one. Raises NotFound."""
+        request = admin_service_pb2.GetDefinitionRequest(
+            namespace=self._calls.config.namespace, workflow_type=workflow_type, definition_fingerprint=fingerprint
+        )
+        answer = self._calls.unary(self._calls.admin.GetDefinition, request)
+        return Count(answer.open_count, answer.open_count_estimate, {})
+
+    def update_policy(
+        self,
+        workflow_type: str,
+        fingerprint: str = "",
+        *,
+        policy: WorkflowPolicy | None = None,
+        steps: Mapping[str, StepPolicy] | None = None,
+        reset: Iterable[str] = (),
+        reason: str = "",
+        etag: str = "",
+        validate_only: bool = False,
+        request_id: str = "",
+    ) -> RegisteredDefinition:
+        """Changes policies of a registered definition, also for its open workflows; without a fingerprint of the active one.
+
+        Args:
+            workflow_type: The type.
+            fingerprint: Which definition; empty: the active one.
+            policy: New values for the workflow as a whole; what is not set stays as it is.
+            steps: New values by step; what is not set stays as it is.
+            reset: Fields of the workflow's policy that return to their defaults.
+            reason: Why, for the audit trail.
+            etag: Only if it is unchanged since it was read; empty: always.
+            validate_only: Checks and changes nothing.
+            request_id: Makes a repeat recognisable; empty: a new one.
+
+        Raises:
+            NotFound: There is no such definition.
+            InvalidRequest: A value or a step is wrong.
+            Conflict: Another has changed it.
+        """
+        request = admin_service_pb2.UpdatePolicyRequest(
+            namespace=self._calls.config.namespace,
+            workflow_type=workflow_type,
+            definition_fingerprint=fingerprint,
+            steps=[policy_update(step, changed, ()) for step, changed in (steps or {}).items()],
+            etag=etag,
+            request_id=request_id or uuid.uuid4().hex,
+            validate_only=validate_only,
+            reason=reason,
+        )
+        if policy is not None:
+            request.workflow_policy.CopyFrom(policy.to_message())
+        fields = [field.name for field, _ in request.workflow_policy.ListFields()]
+        request.update_mask.paths.extend(sorted({*fields, *reset}))
+        return registered((self._calls.unary(self._calls.admin.UpdatePolicy, request)).definition)
+
+    def delete(self, workflow_type: str, fingerprint: str, *, etag: str = "", validate_only: bool = False, request_id: str = "") -> None:
+        """Removes a definition that is not active and has no kept workflow. Raises NotFound, NotAllowed (DEFINITION_IN_USE), Conflict."""
+        request = admin_service_pb2.DeleteDefinitionRequest(
+            namespace=self._calls.config.namespace,
+            workflow_type=workflow_type,
+            definition_fingerprint=fingerprint,
+            etag=etag,
+            validate_only=validate_only,
+            request_id=request_id or uuid.uuid4().hex,
+        )
+        self._calls.unary(self._calls.admin.DeleteDefinition, request)
 
     def pause(self, workflow_type: str, fingerprint: str = "", *, reason: str = "") -> None:
         """Grants no more claims in workflows of a definition; without a fingerprint of all of the type. Raises NotFound."""
@@ -134,11 +204,13 @@ class Definitions:
         to_fingerprint: str,
         *,
         steps: Mapping[str, str] | None = None,
+        where: Filter | None = None,
         accept: Iterable[str] = (),
+        max_per_second: float = 0.0,
         validate_only: bool = False,
         reason: str = "",
         request_id: str = "",
-    ) -> admin_service_pb2.MigrateWorkflowsResponse:
+    ) -> Migration:
         """Moves the open workflows of one definition to another, in the background; what would lose something is left alone and listed.
 
         Args:
@@ -146,7 +218,9 @@ class Definitions:
             from_fingerprint: Where from.
             to_fingerprint: Where to; registered.
             steps: Old step names to new ones, where they differ; "" drops a step.
+            where: Only these; None: all open workflows of `from_fingerprint`.
             accept: Losses that are accepted, such as "COMPLETED_OUTPUT" or "RUNNING_CLAIM".
+            max_per_second: At most so many workflows per second. 0: the server's limit.
             validate_only: Counts and lists, and changes nothing.
             reason: Why, for the audit trail.
             request_id: Makes a repeat recognisable; empty: a new one.
@@ -161,21 +235,12 @@ class Definitions:
             from_fingerprint=from_fingerprint,
             to_fingerprint=to_fingerprint,
             accepted_losses=[admin_service_pb2.MigrationLoss.Value(f"MIGRATION_LOSS_{loss}") for loss in accept],
+            filter=None if where is None else where.to_message(),
             validate_only=validate_only,
             reason=reason,
             request_id=request_id or uuid.uuid4().hex,
+            max_per_second=max_per_second,
         )
         for old, new in (steps or {}).items():
             request.step_mapping.add(from_step=old, to_step=new)
-        return self._calls.unary(self._calls.admin.MigrateWorkflows, request)
-
-    def queues(self, queue: str = "", *, workflow_type: str = "") -> Sequence[resource_pb2.Queue]:
-        """All queues with what is ready and running in them, and who serves them."""
-        found: list[resource_pb2.Queue] = []
-        request = admin_service_pb2.ListQueuesRequest(namespace=self._calls.config.namespace, queue=queue, workflow_type=workflow_type)
-        while True:
-            answer = self._calls.unary(self._calls.admin.ListQueues, request)
-            found += answer.queues
-            if not answer.next_page_token:
-                return found
-            request.page_token = answer.next_page_token
+        return migration_of(self._calls.unary(self._calls.admin.MigrateWorkflows, request))

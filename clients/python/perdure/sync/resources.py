@@ -3,8 +3,11 @@
 
 from collections.abc import Iterator
 
+from perdure.errors import NotFound
+from perdure.reasons import ErrorReason
 from perdure.resource_values import Rate, Resource, resource_of
 from perdure.sync.calls import Calls
+from perdure.sync.pages import pages
 from perdure.v1 import admin_service_pb2, resource_pb2
 
 
@@ -53,6 +56,14 @@ class Resources:
         request = admin_service_pb2.PutResourceRequest(resource=message)
         return resource_of((self._calls.unary(self._calls.admin.PutResource, request)).resource)
 
+    def get(self, name: str) -> Resource:
+        """One resource, with its use. Raises NotFound."""
+        request = admin_service_pb2.ListResourcesRequest(namespace=self._calls.config.namespace, resource=name)
+        answer = self._calls.unary(self._calls.admin.ListResources, request)
+        if not answer.resources:
+            raise NotFound(f"there is no resource {name}", reason=ErrorReason.RESOURCE_NOT_FOUND, code="NOT_FOUND")
+        return resource_of(answer.resources[0])
+
     def delete(self, name: str, *, etag: str = "") -> None:
         """Removes a resource that nobody uses. Raises NotFound, Conflict, NotAllowed (RESOURCE_IN_USE)."""
         request = admin_service_pb2.DeleteResourceRequest(namespace=self._calls.config.namespace, resource=name, etag=etag)
@@ -61,10 +72,6 @@ class Resources:
     def list(self, name: str = "") -> Iterator[Resource]:
         """All resources by name, or only one, with their use; pages are fetched as they are needed."""
         request = admin_service_pb2.ListResourcesRequest(namespace=self._calls.config.namespace, resource=name)
-        while True:
-            answer = self._calls.unary(self._calls.admin.ListResources, request)
+        for answer in pages(self._calls, self._calls.admin.ListResources, request):
             for message in answer.resources:
                 yield resource_of(message)
-            if not answer.next_page_token:
-                return
-            request.page_token = answer.next_page_token

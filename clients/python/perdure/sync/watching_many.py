@@ -1,0 +1,23 @@
+# Made by `python tools/sync_client.py` from perdure/watching_many.py; do not edit.
+"""Watching many workflows by filter."""
+
+from collections.abc import Iterable
+
+from perdure.many_events import ManyEvent, many_event_of
+from perdure.sync.calls import Calls, EventStream
+from perdure.sync.following import Following
+from perdure.v1 import workflow_service_pb2
+
+
+class WatchingMany(Following[workflow_service_pb2.WatchWorkflowsResponse, ManyEvent]):
+    """An iterator of events, over as many streams as it takes; made by `client.watch_many`. It has no end of its own."""
+
+    def __init__(self, calls: Calls, request: workflow_service_pb2.WatchWorkflowsRequest) -> None:
+        super().__init__(calls, request)
+        self._request = request
+
+    def _open(self) -> EventStream[workflow_service_pb2.WatchWorkflowsResponse]:
+        return self._calls.watch_many(self._request)
+
+    def _events_of(self, answer: workflow_service_pb2.WatchWorkflowsResponse) -> Iterable[tuple[ManyEvent | None, str]]:
+        return [(many_event_of(message), message.resume_token) for message in answer.events]
