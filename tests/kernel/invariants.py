@@ -138,7 +138,7 @@ def check_instance(definition: Definition, workflow: Workflow) -> None:
     nonces = [step.claim.nonce for step in workflow.steps.values() if step.claim is not None]
     assert len(set(nonces)) == len(nonces), "one token for two steps"
     assert workflow.inline_bytes == _inline_bytes(workflow), "payload bytes are counted wrongly"
-    assert workflow.paused is None or workflow.state is W.RUNNING
+    assert workflow.paused is None or workflow.state is W.RUNNING or (_is_imported(workflow) and workflow.state not in ENDED)
     check_children(definition, workflow)
     _check_order(definition, workflow)
     _check_hooks(definition, workflow)
@@ -242,7 +242,7 @@ def _check_ended(definition: Definition, workflow: Workflow) -> None:
     assert (workflow.wake_time, workflow.ready, workflow.sessions) == (None if workflow.inert else duties, (), ())
     assert (workflow.deadline, workflow.grace_deadline, workflow.paused) == (None, None, None)
     assert workflow.end_time is not None
-    assert workflow.expire_time == (None if workflow.inert else workflow.end_time + workflow.retention)
+    assert workflow.expire_time == (None if workflow.inert else workflow.end_time + workflow.retention) or _is_imported(workflow)
     assert all(state_of(workflow, name) in {S.BLOCKED, *STEP_ENDS} for name in definition.hook_steps)
     hooks = definition.hooks
     ends = {W.COMPLETED: hooks.on_success, W.FAILED: hooks.failure_finalizer, W.CANCELLED: hooks.cancel_finalizer}

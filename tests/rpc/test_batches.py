@@ -8,7 +8,7 @@ from perdure.v1 import admin_service_pb2 as admin
 from perdure.v1 import workflow_pb2
 from perdure.v1 import workflow_service_pb2 as wire
 from perdure.v1.filter_pb2 import WorkflowFilter
-from perdure.v1.resource_pb2 import Batch
+from perdure.v1.resource_pb2 import Batch, BatchOperation
 from perdure_server.kernel.workflow import WorkflowKey
 from tests.conftest import Eventually
 from tests.rpc.conftest import Served, from_status, ref, refused
@@ -124,3 +124,25 @@ async def test_a_purge_deletes_what_has_ended(served: Served, eventually: Eventu
     assert {row.workflow.business_key for row in left.workflows} == {"y", "z"}
     opened = WorkflowFilter(states=[workflow_pb2.Workflow.STATE_RUNNING])
     assert not (await served.admin.PurgeWorkflows(admin.PurgeWorkflowsRequest(filter=opened, request_id="r3"))).matched_count
+
+
+async def test_every_operation_of_the_wire_is_known(served: Served) -> None:
+    """Each is done, or points to what it lacks, or to an RPC of its own."""
+    for field in BatchOperation.DESCRIPTOR.oneofs_by_name["operation"].fields:
+        asked = served.admin.StartBatch(request(operation={field.name: {}}, validate_only=True))
+        assert "is not known" not in (await asked.details() or ""), field.name
+
+
+async def test_a_purge_by_what_no_index_serves(served: Served, eventually: Eventually) -> None:
+    await three(served)
+    for key in "xy":
+        await served.workflows.TerminateWorkflow(wire.TerminateWorkflowRequest(workflow=ref(key), reason="over"))
+    before = await served.workflows.GetWorkflow(wire.GetWorkflowRequest(workflow=ref("x")))
+    chosen = WorkflowFilter(definition_fingerprints=[before.workflow.definition_fingerprint])
+    chosen.end_time.from_time.CopyFrom(before.workflow.end_time)
+    answer = await served.admin.PurgeWorkflows(admin.PurgeWorkflowsRequest(filter=chosen, request_id="r", reason="old"))
+    assert (answer.matched_count, answer.estimate) == (2, False)
+    done = await ended(served, answer.batch, eventually)
+    assert (done.state, done.succeeded_count, done.failed_count) == (Batch.STATE_COMPLETED, 2, 0)
+    listed = await served.workflows.ListWorkflows(wire.ListWorkflowsRequest())
+    assert [found.workflow.business_key for found in listed.workflows] == ["z"]

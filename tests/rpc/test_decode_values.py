@@ -322,8 +322,8 @@ class TestFailuresAndWaits:
 
 def test_one_reason_for_all_faults_is_kept_and_several_become_one() -> None:
     faults = Faults()
-    faults.unsupported("a", "x")
-    assert refused(faults).reason is Reason.NOT_SUPPORTED_YET
+    faults.add("a", "is not", Reason.SCHEDULE_INVALID, feature="x")
+    assert refused(faults).reason is Reason.SCHEDULE_INVALID
     assert refused(faults).facts == {"field": "a", "feature": "x"}
     faults.merge(FieldViolation([("b", "is wrong")], Reason.PAYLOAD_INVALID), "c.")
     error = refused(faults)

@@ -98,6 +98,11 @@ async def test_idle_says_what_moves_and_when_something_is_due(testing: Served) -
     assert (moving.idle, list(moving.busy)) == (False, ["other/ready: a READY"])
     asked.filter.workflow_types.append("note")
     assert (await stub(testing).WaitIdle(asked)).idle, "only these count"
+    asked.filter.workflow_types[:] = ["other"]
+    asked.filter.queues.append("default")
+    assert list((await stub(testing).WaitIdle(asked)).busy) == ["other/ready: a READY"], "what no index serves is looked at row by row"
+    asked.filter.queues[:] = ["gpu"]
+    assert (await stub(testing).WaitIdle(asked)).idle
 
 
 async def test_scripts_play_the_worker(testing: Served) -> None:

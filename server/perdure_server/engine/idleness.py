@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from perdure_server.engine.scripted_worker import ScriptedWorkers
+from perdure_server.engine.selection import OPEN, Selection
 from perdure_server.kernel import limits
 from perdure_server.kernel.timing import earliest_due, is_due
-from perdure_server.kernel.workflow import CLAIMED, ENDED, Workflow, WorkflowState
+from perdure_server.kernel.workflow import CLAIMED, Workflow
 from perdure_server.ports.errors import CorruptDocument
 from perdure_server.ports.store import PageKey, WorkflowQuery
 
@@ -23,14 +24,13 @@ _PAGE = 500
 _SHOWN = 20
 _PAUSE_FIRST = 2
 _PAUSE_CAP = 50
-_OPEN = tuple(state for state in WorkflowState if state not in ENDED)
 
 
 class Scope(Struct, frozen=True):
-    """What counts. `query` None = every workflow of the namespace, "" = of all. `ready`: steps without a worker move, too."""
+    """What counts. `selection` None = every workflow of the namespace, "" = of all. `ready`: steps without a worker move, too."""
 
     namespace: str = ""
-    query: WorkflowQuery | None = None
+    selection: Selection | None = None
     ready: bool = False
     ignoring: frozenset[str] = frozenset()  # nonces of claims that do not count
 
@@ -109,23 +109,23 @@ class Idleness:
                 yield workflow
 
     async def _candidates(self, scope: Scope) -> Iterable[bytes]:
-        if scope.query is not None:
-            return await self._found(scope.query)
+        if scope.selection is not None:
+            return await self._found(scope.selection)
         # Whatever moves has a time to look at it, or stands in a queue that somebody serves.
         ids = dict.fromkeys(row.workflow_id for row in await self._workflows.due(limits.TIME, _MOST))
         served = sorted(self._engine.desk.served_queues())
         if served:
             ids |= dict.fromkeys(row.workflow_id for row in await self._workflows.ready(served, _MOST))
         if scope.ready:
-            ids |= dict.fromkeys(await self._found(WorkflowQuery(scope.namespace, states=_OPEN)))
+            ids |= dict.fromkeys(await self._found(Selection(WorkflowQuery(scope.namespace, states=OPEN))))
         return ids
 
-    async def _found(self, query: WorkflowQuery) -> list[bytes]:
+    async def _found(self, selection: Selection) -> list[bytes]:
         ids: list[bytes] = []
         after: PageKey | None = None
         while len(ids) < _MOST:
-            page = await self._workflows.find(query, _PAGE, after)
-            ids += [row.workflow_id for row in page.rows]
+            page = await self._engine.listing.page(selection, _PAGE, after)
+            ids += [view.workflow.workflow_id for view in page.views]
             after = page.after
             if after is None:
                 break

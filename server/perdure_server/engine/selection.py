@@ -95,7 +95,7 @@ def narrowed(selection: Selection) -> Selection | None:
     if selection.end_from is not None or selection.end_before is not None:
         states &= ENDED
     if selection.paused:
-        states &= {WorkflowState.RUNNING}
+        states &= set(OPEN)  # one that was imported while it was stopping is paused, too
     if not states:
         return None
     query = selection.query

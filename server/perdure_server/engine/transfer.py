@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure_server.engine.catalog import Catalog
+from perdure_server.engine.entropy import own_request_id
 from perdure_server.engine.export_file import (
     FORMAT,
     VERSION,
@@ -28,10 +29,12 @@ from perdure_server.engine.rounds import Rounds
 from perdure_server.engine.values import Ref, View
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.draft import Draft
+from perdure_server.kernel.imported import open_children, rest, unclaimed
 from perdure_server.kernel.redaction import refs_in
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.seal import seal
-from perdure_server.kernel.workflow import STEP_ENDS, Paused, Step, StepState, Workflow, WorkflowKey, WorkflowState
+from perdure_server.kernel.workflow import STEP_ENDS, Paused, Workflow, WorkflowKey
 from perdure_server.ports.store import Read
 
 _ROUNDS = 100
@@ -85,7 +88,7 @@ class Transfer:
     async def take_in(self, data: bytes, destination: Destination) -> View:
         """Store the workflow of a file: paused if it had not ended, with a new run id and fence.
 
-        Raises Rejection EXPORT_INVALID, WORKFLOW_ALREADY_EXISTS, NOT_SUPPORTED_YET; FieldViolation.
+        Raises Rejection EXPORT_INVALID, WORKFLOW_ALREADY_EXISTS; FieldViolation.
         """
         content = read(data)
         definition = self._prepared(content, destination.namespace)
@@ -127,7 +130,6 @@ class Transfer:
         key, before = place
         now = self._clock.now()
         fence = max(now, before.fence + 1 if before is not None else 0)
-        paused = None if workflow.is_ended else workflow.paused or Paused(now, destination.actor, "imported")
         fresh = replace(
             workflow,
             key=key,
@@ -136,9 +138,8 @@ class Transfer:
             round=before.round + 1 if before is not None else 1,
             fence=fence,
             update_time=now,
-            steps={name: _unclaimed(step, now) for name, step in workflow.steps.items()},
-            paused=paused,
-            actions=(f"import:{destination.request_id}",) if destination.request_id else (),
+            steps={name: unclaimed(step, now) for name, step in workflow.steps.items()},
+            actions=(f"import:{destination.request_id or own_request_id(self._entropy)}",),
             request_ids=(),
             past_requests=(),
             past_runs=(*before.past_runs, before.run_id)[-limits.PAST_RUNS :] if before is not None else (),
@@ -150,6 +151,10 @@ class Transfer:
             expire_time=now + workflow.retention if workflow.is_ended else None,
             wake_time=None,
         )
+        if not fresh.is_ended:
+            draft = Draft(definition.with_options(fresh.step_options), fresh, now)
+            rest(draft, workflow.paused or Paused(now, destination.actor, "imported"))
+            fresh = draft.finish()
         sealed = seal(definition, None, fresh, now)
         return sealed if before is None else replace(sealed, revision=before.revision + 1)
 
@@ -189,24 +194,10 @@ def _check(workflow: Workflow, definition: Definition) -> None:
         raise invalid("it holds no current round")
     if set(workflow.steps) - set(definition.by_name):
         raise invalid("it has steps that its definition has not")
-    if not workflow.is_ended and workflow.state is not WorkflowState.RUNNING:
-        raise _not_yet(f"importing a workflow that is {workflow.state.name}")
-    for step in workflow.steps.values():
-        if step.children is not None and step.children.open:
-            raise _not_yet("importing a workflow with open children")
+    for name in open_children(workflow):
+        raise invalid(f"step {name!r} has open children, which are workflows of their own: export it when they have ended")
     ended = sum(step.state in STEP_ENDS for name, step in workflow.steps.items() if name not in definition.hook_steps)
     if workflow.remaining != len(definition.ordinary) - ended or workflow.step_count != len(definition.steps):
         raise invalid("its counts of steps do not fit its steps")
     if len(workflow.key.business_key.encode()) > limits.KEY_LENGTH:
         raise invalid("its business key is too long")
-
-
-def _unclaimed(step: Step, now: int) -> Step:
-    if step.claim is None:
-        return replace(step, throttled=None, settled=())
-    # Its worker is in another world: uncharged, as if the claim had never been delivered.
-    return replace(step, state=StepState.READY, since=now, attempt=max(0, step.attempt - 1), claim=None, settled=(), due=None)
-
-
-def _not_yet(feature: str) -> Rejection:
-    return Rejection(Reason.NOT_SUPPORTED_YET, f"This server cannot do it yet: {feature}.", feature=feature)

@@ -58,8 +58,6 @@ class Reason(Enum):
     DRAINING = auto()
     NOT_READY = auto()
     NOT_IMPLEMENTED = auto()
-    NOT_SUPPORTED_YET = auto()
-    FILTER_NOT_SUPPORTED = auto()
     DOCUMENT_QUARANTINED = auto()
     INTERNAL = auto()
 

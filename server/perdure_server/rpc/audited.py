@@ -71,7 +71,7 @@ AUDITED: Final[Mapping[str, Audited]] = {
 }
 
 # Refusals that say nothing about the deed: the store was away, the server left, or it is a bug.
-_NOT_NOTED: Final = frozenset({"STORE_UNAVAILABLE", "DRAINING", "NOT_READY", "NOT_IMPLEMENTED", "NOT_SUPPORTED_YET", "INTERNAL"})
+_NOT_NOTED: Final = frozenset({"STORE_UNAVAILABLE", "DRAINING", "NOT_READY", "NOT_IMPLEMENTED", "INTERNAL"})
 
 
 _STREAMS: Final = frozenset({"ExportWorkflow", "ImportWorkflow"})  # which end with their call

@@ -30,10 +30,6 @@ class Faults:
         if facts and not self._facts:
             self._facts = {"field": field, **facts}
 
-    def unsupported(self, field: str, feature: str) -> None:
-        """Note that a field asks for something whose rules this server does not have yet."""
-        self.add(field, f"is not supported yet: {feature}", Reason.NOT_SUPPORTED_YET, feature=feature)
-
     def merge(self, error: FieldViolation, prefix: str = "") -> None:
         """Take over the faults of an error raised elsewhere."""
         self._violations += [(prefix + field, text) for field, text in error.violations]

@@ -1539,7 +1539,9 @@ class ImportWorkflowResponse(_message.Message):
     WORKFLOW_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def workflow(self) -> _workflow_pb2.Workflow:
-        """As stored: paused, with a new run id and fence."""
+        """As stored: with a new run id and fence; paused in its state, unless it had ended. What was claimed is READY again, or
+        CANCELLED if it had been told to stop; what was running to an end goes on there when it is resumed.
+        """
 
     def __init__(
         self,

@@ -333,7 +333,8 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ImportWorkflow(self, request_iterator, context):
-        """Puts an exported workflow into a namespace, paused.
+        """Puts an exported workflow into a namespace, paused. One with open children: EXPORT_INVALID; they are workflows of their
+        own, which the file does not hold, and the copy would start them a second time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -70,7 +70,9 @@ class AdminServiceStub:
     ExportWorkflow: _grpc.UnaryStreamMultiCallable[_admin_service_pb2.ExportWorkflowRequest, _admin_service_pb2.ExportWorkflowResponse]
     """One workflow with all that belongs to it, as a file in chunks, for a report of a fault."""
     ImportWorkflow: _grpc.StreamUnaryMultiCallable[_admin_service_pb2.ImportWorkflowRequest, _admin_service_pb2.ImportWorkflowResponse]
-    """Puts an exported workflow into a namespace, paused."""
+    """Puts an exported workflow into a namespace, paused. One with open children: EXPORT_INVALID; they are workflows of their
+    own, which the file does not hold, and the copy would start them a second time.
+    """
     StartBatch: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartBatchRequest, _admin_service_pb2.StartBatchResponse]
     """Does one thing to many workflows, in the background."""
     GetBatch: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.GetBatchRequest, _admin_service_pb2.GetBatchResponse]
@@ -142,7 +144,9 @@ class AdminServiceAsyncStub(AdminServiceStub):
     ExportWorkflow: _aio.UnaryStreamMultiCallable[_admin_service_pb2.ExportWorkflowRequest, _admin_service_pb2.ExportWorkflowResponse]  # type: ignore[assignment]
     """One workflow with all that belongs to it, as a file in chunks, for a report of a fault."""
     ImportWorkflow: _aio.StreamUnaryMultiCallable[_admin_service_pb2.ImportWorkflowRequest, _admin_service_pb2.ImportWorkflowResponse]  # type: ignore[assignment]
-    """Puts an exported workflow into a namespace, paused."""
+    """Puts an exported workflow into a namespace, paused. One with open children: EXPORT_INVALID; they are workflows of their
+    own, which the file does not hold, and the copy would start them a second time.
+    """
     StartBatch: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartBatchRequest, _admin_service_pb2.StartBatchResponse]  # type: ignore[assignment]
     """Does one thing to many workflows, in the background."""
     GetBatch: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.GetBatchRequest, _admin_service_pb2.GetBatchResponse]  # type: ignore[assignment]
@@ -325,7 +329,9 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_admin_service_pb2.ImportWorkflowRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.ImportWorkflowResponse, _abc.Awaitable[_admin_service_pb2.ImportWorkflowResponse]]:
-        """Puts an exported workflow into a namespace, paused."""
+        """Puts an exported workflow into a namespace, paused. One with open children: EXPORT_INVALID; they are workflows of their
+        own, which the file does not hold, and the copy would start them a second time.
+        """
 
     @_abc_1.abstractmethod
     def StartBatch(

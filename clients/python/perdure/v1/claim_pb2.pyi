@@ -579,7 +579,9 @@ class Pool(_message.Message):
     any_contract: _builtins.bool
     """Takes `steps` whatever their contract: for people with grpcurl, not for deployed code."""
     namespace: _builtins.str
-    """Empty: that of the hello or the poll."""
+    """Empty, or that of the hello or the poll: a session is of one namespace, as rights are. Another: INVALID_ARGUMENT.
+    A worker of several namespaces opens a session for each.
+    """
     @_builtins.property
     def step_contracts(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Step name to the step contract that this worker was built for."""

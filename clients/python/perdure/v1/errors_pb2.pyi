@@ -43,7 +43,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_UPDATE_MASK_INVALID: _ErrorReason.ValueType  # 9
     """INVALID_ARGUMENT: update_mask names a field that does not exist or may not change [path]."""
     ERROR_REASON_FILTER_NOT_SUPPORTED: _ErrorReason.ValueType  # 10
-    """INVALID_ARGUMENT: the filter cannot be served from an index [fields]."""
+    """Not used: a filter that no index serves is looked at row by row."""
     ERROR_REASON_SCHEDULE_INVALID: _ErrorReason.ValueType  # 11
     """INVALID_ARGUMENT: a cron expression, interval or time zone is wrong [field]."""
     ERROR_REASON_BRANCH_INVALID: _ErrorReason.ValueType  # 12
@@ -151,7 +151,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_NOT_IMPLEMENTED: _ErrorReason.ValueType  # 130
     """UNIMPLEMENTED: this server has no rules for the call [method]."""
     ERROR_REASON_NOT_SUPPORTED_YET: _ErrorReason.ValueType  # 131
-    """INVALID_ARGUMENT: a definition or request asks for something that this server cannot do yet [feature]."""
+    """Not used any more: what is refused is refused for good, with the reason that says why."""
     ERROR_REASON_UNKNOWN_MESSAGE: _ErrorReason.ValueType  # 132
     """INVALID_ARGUMENT: a message of a kind that this server does not know came on a stream."""
     ERROR_REASON_PROTOCOL_VIOLATION: _ErrorReason.ValueType  # 133
@@ -189,7 +189,7 @@ ERROR_REASON_WAKE_TOKEN_INVALID: ErrorReason.ValueType  # 8
 ERROR_REASON_UPDATE_MASK_INVALID: ErrorReason.ValueType  # 9
 """INVALID_ARGUMENT: update_mask names a field that does not exist or may not change [path]."""
 ERROR_REASON_FILTER_NOT_SUPPORTED: ErrorReason.ValueType  # 10
-"""INVALID_ARGUMENT: the filter cannot be served from an index [fields]."""
+"""Not used: a filter that no index serves is looked at row by row."""
 ERROR_REASON_SCHEDULE_INVALID: ErrorReason.ValueType  # 11
 """INVALID_ARGUMENT: a cron expression, interval or time zone is wrong [field]."""
 ERROR_REASON_BRANCH_INVALID: ErrorReason.ValueType  # 12
@@ -297,7 +297,7 @@ ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 121
 ERROR_REASON_NOT_IMPLEMENTED: ErrorReason.ValueType  # 130
 """UNIMPLEMENTED: this server has no rules for the call [method]."""
 ERROR_REASON_NOT_SUPPORTED_YET: ErrorReason.ValueType  # 131
-"""INVALID_ARGUMENT: a definition or request asks for something that this server cannot do yet [feature]."""
+"""Not used any more: what is refused is refused for good, with the reason that says why."""
 ERROR_REASON_UNKNOWN_MESSAGE: ErrorReason.ValueType  # 132
 """INVALID_ARGUMENT: a message of a kind that this server does not know came on a stream."""
 ERROR_REASON_PROTOCOL_VIOLATION: ErrorReason.ValueType  # 133

@@ -23,7 +23,8 @@ DESCRIPTOR: _descriptor.FileDescriptor
 @_typing.final
 class WorkflowFilter(_message.Message):
     """All given conditions must hold; within one list, one entry must match. Empty: all workflows of the namespace.
-    A combination that no index can serve is refused with INVALID_ARGUMENT, never scanned.
+    Types, states, keys, labels and start times are served from an index. What that finds is looked at one by one for the
+    rest of the filter, a bounded number a page: such a page may be short, and even empty, before the last one.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

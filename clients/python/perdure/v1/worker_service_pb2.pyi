@@ -250,7 +250,7 @@ class Hello(_message.Message):
     session_secret: _builtins.str
     """On a reconnect: the secret from welcome. Wrong: as an unknown session."""
     namespace: _builtins.str
-    """Namespace of the pools that name none. Empty: `default`."""
+    """Namespace of the session and of all its pools. Empty: `default`."""
     @_builtins.property
     def capabilities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What the client understands beyond the minimum: `cancel`, `lost`, `heartbeats`, `go_away`, `pools`, `refs`,
@@ -1207,7 +1207,7 @@ class PollClaimsRequest(_message.Message):
     max_claims: _builtins.int
     """How many claims at most. 0 means 1; at most 100."""
     namespace: _builtins.str
-    """Namespace of the pools that name none. Empty: `default`."""
+    """Namespace of the poll and of all its pools. Empty: `default`."""
     @_builtins.property
     def pools(self) -> _containers.RepeatedCompositeFieldContainer[_claim_pb2.Pool]:
         """What it can run. At least 1, at most 200."""

@@ -128,7 +128,7 @@ def _operation(message: resource_pb2.BatchOperation, faults: Faults) -> tuple[st
     elif decoder is not None:
         return kind, decoder(getattr(message, kind), faults)
     elif kind:
-        faults.unsupported("operation", f"a batch of {kind}")
+        faults.add("operation", f"{kind} is not known to this server")
     else:
         faults.add("operation", "is not set")
     return kind, b""

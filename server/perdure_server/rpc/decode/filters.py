@@ -132,14 +132,6 @@ def _parent(message: filter_pb2.WorkflowFilter, namespace: str, faults: Faults) 
     return ref.key.workflow_type, ref.key.business_key, ref.round
 
 
-def indexed_query(namespace: str, message: filter_pb2.WorkflowFilter, faults: Faults) -> WorkflowQuery:
-    """A filter of which every part must be answered by an index."""
-    found = selection(namespace, message, faults)
-    if not found.is_indexed:
-        faults.unsupported("filter", "a filter by more than types, states, keys, labels and start times")
-    return found.query
-
-
 def _check_lists(message: filter_pb2.WorkflowFilter, faults: Faults) -> None:
     for path, most in _LISTS.items():
         if len(getattr(message, path.removeprefix("filter."))) > most:

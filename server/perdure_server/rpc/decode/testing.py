@@ -6,7 +6,7 @@ from perdure_server.engine.scripts import Script
 from perdure_server.kernel.validation import TYPE_NAME
 from perdure_server.rpc import limits
 from perdure_server.rpc.decode import scripted, values
-from perdure_server.rpc.decode.filters import indexed_query
+from perdure_server.rpc.decode.filters import selection
 from perdure_server.rpc.faults import Faults
 
 
@@ -41,9 +41,9 @@ def idle_wait(message: wire.WaitIdleRequest) -> tuple[Scope, int]:
     """What counts, and for how long in ms. Raises FieldViolation with all faults."""
     faults = Faults()
     namespace = values.namespace(message.namespace, "namespace", faults)
-    query = indexed_query(message.namespace, message.filter, faults) if message.HasField("filter") else None
+    chosen = selection(message.namespace, message.filter, faults) if message.HasField("filter") else None
     within = values.duration(message.timeout, "timeout", faults) if message.HasField("timeout") else limits.IDLE_WAIT
     if within > limits.IDLE_WAIT_MAX:
         faults.add("timeout", f"must be at most {limits.IDLE_WAIT_MAX} ms")
     faults.check()
-    return Scope(namespace, query, message.include_ready), within
+    return Scope(namespace, chosen, message.include_ready), within

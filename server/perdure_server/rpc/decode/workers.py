@@ -192,7 +192,8 @@ def _pools(message: HelloMessage, definitions: Offered, faults: Faults) -> tuple
     namespace = values.namespace(message.namespace, "namespace", faults)
     for index, pool in enumerate(message.pools):
         if pool.namespace not in {"", namespace}:
-            faults.unsupported(f"pools[{index}].namespace", "pools of several namespaces in one session")
+            text = f"must be empty or {namespace!r}, that of the session: a worker opens one session for each namespace that it serves"
+            faults.add(f"pools[{index}].namespace", text)
     return namespace, tuple(_pool(pool, f"pools[{index}]", definitions, faults) for index, pool in enumerate(message.pools))
 
 
