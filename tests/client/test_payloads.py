@@ -85,7 +85,7 @@ def test_refs_and_encoded_values_are_not_guessed_at() -> None:
     with pytest.raises(PayloadRejected, match="aes-gcm"):
         decode(sealed, bytes)
     assert decode(sealed, Payload) == Payload(binary=b"x", encoding="aes-gcm")
-    assert inline(sealed) == "<1 bytes, encoded with aes-gcm>"
+    assert inline(sealed) == "<encrypted (aes-gcm, key unknown)>"
 
 
 @given(st.integers(0, 10**12))

@@ -5,6 +5,7 @@ from perdure.attempts import Attempt
 from perdure.batch_values import Batch, BatchOperation, BatchState
 from perdure.branches import Branch, Chosen
 from perdure.client import Client
+from perdure.codec import Codec
 from perdure.context import Context
 from perdure.counting import Count
 from perdure.definition import Definition
@@ -21,6 +22,7 @@ from perdure.errors import (
     NotImplementedYet,
     Overloaded,
     PayloadRejected,
+    PayloadUndecodable,
     PerdureError,
     ServerFault,
     Unavailable,
@@ -71,6 +73,7 @@ __all__ = [
     "Chosen",
     "ClaimLost",
     "Client",
+    "Codec",
     "Condition",
     "Conflict",
     "Context",
@@ -106,6 +109,7 @@ __all__ = [
     "Page",
     "Payload",
     "PayloadRejected",
+    "PayloadUndecodable",
     "PerdureError",
     "PermitHolder",
     "Queue",

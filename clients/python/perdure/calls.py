@@ -8,12 +8,15 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 import grpc
+from google.protobuf.message import Message
 from grpc import aio
 
 from perdure import limits
+from perdure.codec import Codec
 from perdure.config import ConnectionConfig
 from perdure.contact import Contact
 from perdure.errors import PerdureError, Unavailable
+from perdure.sealing import seal_apart, unseal_apart
 from perdure.statuses import error_of_call
 from perdure.v1 import admin_service_pb2, workflow_service_pb2
 from perdure.v1.admin_service_pb2_grpc import AdminServiceStub
@@ -134,6 +137,8 @@ class Calls(Contact):
         allowed = self.timeout if within is None else within
         began = time.monotonic()
         interval = limits.RETRY_INITIAL_INTERVAL
+        if self.config.codec is not None:
+            await seal_apart(cast("Message", request), self.config.codec)
         while True:
             remaining = began + allowed - time.monotonic()
             try:
@@ -145,17 +150,19 @@ class Calls(Contact):
                     raise error from None
             else:
                 self.note_reached()
+                if self.config.codec is not None:
+                    await unseal_apart(cast("Message", answer), self.config.codec)
                 return answer
             await asyncio.sleep(pause)
             interval = min(limits.RETRY_MAX_INTERVAL, interval * 2)
 
     def watch(self, request: workflow_service_pb2.WatchRequest) -> "EventStream[workflow_service_pb2.WatchResponse]":
         """Opens a stream of a watch."""
-        return EventStream(self.workflows.Watch(request, metadata=self.metadata()))
+        return EventStream(self.workflows.Watch(request, metadata=self.metadata()), self.config.codec)
 
     def watch_many(self, request: workflow_service_pb2.WatchWorkflowsRequest) -> "EventStream[workflow_service_pb2.WatchWorkflowsResponse]":
         """Opens a stream of a watch of many."""
-        return EventStream(self.workflows.WatchWorkflows(request, metadata=self.metadata()))
+        return EventStream(self.workflows.WatchWorkflows(request, metadata=self.metadata()), self.config.codec)
 
     async def export(self, request: admin_service_pb2.ExportWorkflowRequest) -> AsyncIterator[admin_service_pb2.ExportWorkflowResponse]:
         """A file in pieces, not tried again. Raises PerdureError."""
@@ -192,8 +199,9 @@ class Calls(Contact):
 class EventStream(Generic[A]):
     """One stream of a watch."""
 
-    def __init__(self, call: Any) -> None:
+    def __init__(self, call: Any, codec: Codec | None = None) -> None:
         self._call = call
+        self._codec = codec
 
     async def read(self) -> A | None:
         """The next message; None at the stream's end. Raises PerdureError, also when it was silent for too long."""
@@ -204,7 +212,12 @@ class EventStream(Generic[A]):
             raise Unavailable("the watch heard nothing, not even a keep-alive") from None
         except aio.AioRpcError as failure:
             raise error_of_call(failure) from None
-        return None if answer is END_OF_STREAM else cast("A", answer)
+        if answer is END_OF_STREAM:
+            return None
+        found = cast("A", answer)
+        if self._codec is not None:
+            await unseal_apart(cast("Message", found), self._codec)
+        return found
 
     def cancel(self) -> None:
         """Ends it."""

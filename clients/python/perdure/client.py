@@ -11,6 +11,7 @@ from perdure import limits, payloads
 from perdure.answers import Signalled, Started
 from perdure.batches import Batches
 from perdure.calls import Calls
+from perdure.codec import Codec
 from perdure.config import connection_config
 from perdure.definition import Definition
 from perdure.definitions import Definitions
@@ -39,6 +40,7 @@ class Client(WorkflowFinder):
     Every call has a deadline, `timeout`; until then UNAVAILABLE is tried again, so that a restart of the server is no error.
     A `channel` that is given is used for everything but workers, and stays open.
     Before the first answer that takes no longer than `connect_timeout`: probably no server runs at that address.
+    With a `codec` (None: that of the key file in PERDURE_CODEC_KEYS, if any) all values leave and are stored encrypted.
     """
 
     def __init__(
@@ -51,8 +53,9 @@ class Client(WorkflowFinder):
         channel: grpc.aio.Channel | None = None,
         timeout: timedelta = timedelta(seconds=limits.CALL_TIMEOUT),
         connect_timeout: timedelta = timedelta(seconds=limits.FIRST_CONTACT_TIMEOUT),
+        codec: Codec | None = None,
     ) -> None:
-        self.config = connection_config(address, namespace, token)
+        self.config = connection_config(address, namespace, token, codec=codec)
         """Where the server is and who asks."""
         self._calls = Calls(self.config, timeout.total_seconds(), connect_timeout.total_seconds(), credentials, channel)
         self.definitions = Definitions(self._calls)

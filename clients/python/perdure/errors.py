@@ -3,6 +3,7 @@
     PerdureError
     ├── InvalidRequest         a value or field is wrong; `violations` names each
     │   ├── PayloadRejected    a value is not JSON, has NaN, is too deep or too large
+    │   │   └── PayloadUndecodable  a value is encoded, and this program cannot decode it; `cause` says why
     │   └── DefinitionRejected a definition has faults, or asks for what the server cannot do yet
     ├── AlreadyExists          the business key, request_id or signal_id was used for something else
     ├── NotFound               no such workflow, definition, step, payload, ...
@@ -78,6 +79,18 @@ class InvalidRequest(PerdureError):
 
 class PayloadRejected(InvalidRequest):
     """A value cannot travel: not JSON, NaN or infinite, too deep, or too large."""
+
+
+class PayloadUndecodable(PayloadRejected):
+    """A value is encoded, and this program cannot decode it."""
+
+    def __init__(self, message: str, cause: str) -> None:
+        super().__init__(message)
+        self.cause = cause
+        """key_missing, key_wrong, tampered, malformed, or encoding_unknown."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return PayloadUndecodable, (self.message, self.cause)
 
 
 class DefinitionRejected(InvalidRequest):

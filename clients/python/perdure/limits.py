@@ -56,6 +56,12 @@ FAILURE_MESSAGE_BYTES: Final = 4 * 1024
 FAILURE_TYPE_BYTES: Final = 128
 FAILURE_STACK_BYTES: Final = 16 * 1024
 
+# Codec.
+CODEC_THREAD_BYTES: Final = 256 * 1024
+"""Larger messages are encoded and decoded in a thread, so that the loop goes on (2 MiB of JSON take about 30 ms)."""
+CODEC_RETRY_INTERVAL: Final = 10.0
+"""When an attempt whose values could not be decoded is tried again, by this worker or by one that has the keys."""
+
 # Worker: slots and stop.
 ASYNC_SLOTS: Final = 100
 """Slots of the pool of all `async def` steps of a definition that `slots` does not name."""

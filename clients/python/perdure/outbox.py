@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from perdure import payloads
+from perdure.codec import Codec
+from perdure.sealing import seal_input
 
 if TYPE_CHECKING:
     from perdure.definition import Definition
@@ -39,6 +41,7 @@ def start_document(
     workflow_timeout: timedelta | None = None,
     retention: timedelta | None = None,
     definition_fingerprint: str = "",
+    codec: Codec | None = None,
 ) -> dict[str, Any]:
     """The document to insert; its `_id` is the request id, so inserting it twice is refused by MongoDB.
 
@@ -59,6 +62,7 @@ def start_document(
         workflow_timeout: Instead of the definition's.
         retention: Instead of the definition's.
         definition_fingerprint: Which registered definition; empty: the active one.
+        codec: What the input goes through, `client.config.codec` for example; None: it is stored plain.
 
     Raises:
         ValueError: `start_at` has no time zone, or the input has metadata.
@@ -87,16 +91,18 @@ def start_document(
         "namespace": namespace,
         "workflow_type": workflow if isinstance(workflow, str) else workflow.workflow_type,
         "business_key": key,
-        **_input(input),
+        **_input(input, codec),
         **{name: value for name, value in given.items() if value},
         **{name: value for name, value in chosen.items() if value is not None},
     }
 
 
-def _input(value: object) -> dict[str, Any]:
+def _input(value: object, codec: Codec | None) -> dict[str, Any]:
     payload = payloads.encode(value)
     if payload is None:
         return {}
+    if codec is not None:
+        seal_input(payload, codec)
     if payload.metadata:
         raise ValueError("an outbox's document has no place for a payload's metadata")
     kind = payload.WhichOneof("data")

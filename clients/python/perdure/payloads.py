@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from perdure.codec import told, undecodable
 from perdure.errors import PayloadRejected
 from perdure.map_result import MapResult, parse_map_result
 from perdure.reasons import ErrorReason
@@ -77,7 +78,12 @@ def to_json(value: object) -> str:
 
 
 def decode(payload: payload_pb2.Payload | None, as_type: Any = Any) -> Any:
-    """The value of a payload (None: no value) as `as_type`. Raises PayloadRejected if it is of another type, or is a ref."""
+    """The value of a payload (None: no value) as `as_type`.
+
+    Raises:
+        PayloadRejected: It is of another type, or is a ref.
+        PayloadUndecodable: It is encoded, and could not be decoded; perdure.Payload as its type takes it as it is.
+    """
     members = _members(as_type)
     if Payload in members:
         return None if payload is None and type(None) in members else _to_raw(payload or NO_VALUE)
@@ -87,7 +93,7 @@ def decode(payload: payload_pb2.Payload | None, as_type: Any = Any) -> Any:
     if kind == "ref":
         raise _rejected("the value is stored apart: fetch it first")
     if payload.encoding:
-        raise _rejected(f"the value is encoded with {payload.encoding!r}; take it as perdure.Payload")
+        raise undecodable(payload)
     if kind == "binary":
         return _check_binary(payload.binary, as_type)
     try:
@@ -110,7 +116,7 @@ def inline(payload: payload_pb2.Payload | None) -> object:
     if kind == "ref":
         return f"<{payload.ref.size_bytes} bytes, stored apart>"
     if kind == "binary":
-        return f"<{len(payload.binary)} bytes{', encoded with ' + payload.encoding if payload.encoding else ''}>"
+        return f"<{told(payload)}>" if payload.encoding else f"<{len(payload.binary)} bytes>"
     return decode(payload)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from perdure import payloads
+from perdure.codec import failure_text
 from perdure.failure import Failure
 from perdure.v1 import payload_pb2, workflow_pb2
 
@@ -195,7 +196,7 @@ def failure_of(message: payload_pb2.Failure) -> Failure:
     """The value of a message. Details that cannot be decoded stay out."""
     details = payloads.inline(message.details) if message.HasField("details") else None
     retry_after = message.retry_after.ToTimedelta() if message.HasField("retry_after") else None
-    return Failure(message.type, message.message, details=details, non_retryable=message.non_retryable, retry_after=retry_after)
+    return Failure(message.type, failure_text(message), details=details, non_retryable=message.non_retryable, retry_after=retry_after)
 
 
 def workflow_state(value: int) -> WorkflowState:

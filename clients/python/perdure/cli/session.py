@@ -12,6 +12,7 @@ import click
 
 from perdure import errors, limits
 from perdure.client import Client
+from perdure.config import key_file_codec
 from perdure.errors import PerdureError
 from perdure.reasons import ErrorReason
 
@@ -49,16 +50,18 @@ ADVICE: Final[Mapping[str, str]] = {
 
 
 def connected(command: Callable[Concatenate[Client, P], Awaitable[int | None]]) -> Callable[P, None]:
-    """Runs an async command with a client, and turns its errors into words and exit codes. Adds --address and --namespace."""
+    """Runs an async command with a client, and turns its errors into words and exit codes. Adds --address, --namespace and --codec-keys."""
 
     @click.option("--address", metavar="HOST:PORT", help="Server; default PERDURE_ADDRESS, else 127.0.0.1:7463.")
     @click.option("--namespace", metavar="NAME", help="Namespace; default PERDURE_NAMESPACE, else `default`.")
+    @click.option("--codec-keys", metavar="FILE", help="Key file of encrypted values; default PERDURE_CODEC_KEYS.")
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        address, namespace = kwargs.pop("address", None), kwargs.pop("namespace", None)
+        address, namespace, keys = (_text(kwargs.pop(name, None)) for name in ("address", "namespace", "codec_keys"))
 
         async def conduct() -> int | None:
-            async with Client(_text(address), namespace=_text(namespace), connect_timeout=CONNECT_TIMEOUT) as client:
+            codec = key_file_codec(keys or "")
+            async with Client(address, namespace=namespace, connect_timeout=CONNECT_TIMEOUT, codec=codec) as client:
                 return await command(client, *args, **kwargs)
 
         try:

@@ -6,12 +6,15 @@ import time
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import grpc
+from google.protobuf.message import Message
 
 from perdure import limits
 from perdure.calls import channel_options
+from perdure.codec import Codec
 from perdure.config import ConnectionConfig
 from perdure.contact import Contact
 from perdure.errors import PerdureError, Unavailable
+from perdure.sealing import seal, unseal
 from perdure.statuses import RpcFailure, error_of_call
 from perdure.v1 import admin_service_pb2, workflow_service_pb2
 from perdure.v1.admin_service_pb2_grpc import AdminServiceStub
@@ -79,6 +82,8 @@ class Calls(Contact):
         allowed = self.timeout if within is None else within
         began = time.monotonic()
         interval = limits.RETRY_INITIAL_INTERVAL
+        if self.config.codec is not None:
+            seal(cast("Message", request), self.config.codec)
         while True:
             remaining = began + allowed - time.monotonic()
             try:
@@ -90,17 +95,19 @@ class Calls(Contact):
                     raise error from None
             else:
                 self.note_reached()
+                if self.config.codec is not None:
+                    unseal(cast("Message", answer), self.config.codec)
                 return answer
             time.sleep(pause)
             interval = min(limits.RETRY_MAX_INTERVAL, interval * 2)
 
     def watch(self, request: workflow_service_pb2.WatchRequest) -> "EventStream[workflow_service_pb2.WatchResponse]":
         """Opens a stream of a watch."""
-        return EventStream(self.workflows.Watch(request, metadata=tuple(self.metadata())))
+        return EventStream(self.workflows.Watch(request, metadata=tuple(self.metadata())), self.config.codec)
 
     def watch_many(self, request: workflow_service_pb2.WatchWorkflowsRequest) -> "EventStream[workflow_service_pb2.WatchWorkflowsResponse]":
         """Opens a stream of a watch of many."""
-        return EventStream(self.workflows.WatchWorkflows(request, metadata=tuple(self.metadata())))
+        return EventStream(self.workflows.WatchWorkflows(request, metadata=tuple(self.metadata())), self.config.codec)
 
     def export(self, request: admin_service_pb2.ExportWorkflowRequest) -> "Iterator[admin_service_pb2.ExportWorkflowResponse]":
         """A file in pieces, not tried again. Raises PerdureError."""
@@ -135,8 +142,9 @@ class Calls(Contact):
 class EventStream(Generic[A]):
     """One stream of a watch."""
 
-    def __init__(self, call: Any) -> None:
+    def __init__(self, call: Any, codec: Codec | None = None) -> None:
         self._call = call
+        self._codec = codec
         self._answers: Iterator[A] = iter(call)
         self._silent = False
 
@@ -146,13 +154,16 @@ class EventStream(Generic[A]):
         alarm.daemon = True
         alarm.start()
         try:
-            return next(self._answers, None)
+            answer = next(self._answers, None)
         except grpc.RpcError as failure:
             if self._silent:
                 raise Unavailable("the watch heard nothing, not even a keep-alive") from None
             raise error_of_call(cast("RpcFailure", failure)) from None
         finally:
             alarm.cancel()
+        if answer is not None and self._codec is not None:
+            unseal(cast("Message", answer), self._codec)
+        return answer
 
     def cancel(self) -> None:
         """Ends it."""

@@ -12,6 +12,7 @@ from perdure.counting import Count
 from perdure.definition import Definition
 from perdure.filtering import Filter
 from perdure.migration_values import Migration, migration_of
+from perdure.sealing import check_definition
 from perdure.steps import StepPolicy
 from perdure.sync.calls import Calls
 from perdure.sync.pages import pages
@@ -43,11 +44,13 @@ class Definitions:
             update_policy: If it is known already and its policies differ, take these.
 
         Raises:
-            DefinitionRejected: It has faults; `violations` names each.
+            DefinitionRejected: It has faults, or needs a look into values that the codec hides; `violations` names each.
         """
+        message = definition.to_message() if isinstance(definition, Definition) else definition
+        check_definition(message, self._calls.config.codec)
         request = admin_service_pb2.RegisterDefinitionRequest(
             namespace=self._calls.config.namespace,
-            definition=definition.to_message() if isinstance(definition, Definition) else definition,
+            definition=message,
             activate=activate,
             validate_only=validate_only,
             update_policy=update_policy,

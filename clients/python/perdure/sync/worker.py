@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from perdure.calls import Calls as AsyncCalls
 from perdure.definition import Definition
+from perdure.sealing import check_definition
 from perdure.sync.calls import Calls
 from perdure.worker import worker as asynchronous
 from perdure.worker.plan import WorkerOptions, plan_worker
@@ -29,6 +30,8 @@ class Worker:
 
     def __init__(self, calls: Calls, definitions: Sequence[Definition], options: WorkerOptions) -> None:
         plan = plan_worker(definitions, calls.config.namespace, options)  # faults are told here, not on the thread
+        for definition in plan.definitions:
+            check_definition(definition, calls.config.codec)
         self._calls = calls
         self._definitions = definitions
         self._options = replace(options, handle_signals=False, worker_id=plan.worker_id)

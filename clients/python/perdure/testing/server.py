@@ -18,9 +18,11 @@ import grpc
 from perdure import limits
 from perdure.calls import open_channel
 from perdure.client import Client
+from perdure.codec import Codec
 from perdure.config import connection_config
 from perdure.definition import Definition
 from perdure.run import Run
+from perdure.sealing import seal_apart
 from perdure.statuses import error_of_call
 from perdure.testing.scripts import Scripted
 from perdure.testing.v1 import test_service_pb2, test_service_pb2_grpc
@@ -79,10 +81,10 @@ class TestServer:
 
     __test__ = False  # no test class, though pytest would take it for one by its name
 
-    def __init__(self, address: str, *, namespace: str | None = None) -> None:
+    def __init__(self, address: str, *, namespace: str | None = None, codec: Codec | None = None) -> None:
         self.address = address
         """host:port of the service."""
-        self._config = connection_config(address, namespace, None)
+        self._config = connection_config(address, namespace, None, codec=codec)
         self._channel: grpc.aio.Channel | None = None
 
     async def __aenter__(self) -> Self:
@@ -99,7 +101,7 @@ class TestServer:
 
     def client(self, **options: Any) -> Client:
         """A client of this server; `options` as `Client` has them."""
-        return Client(self.address, **({"namespace": self._config.namespace} | options))
+        return Client(self.address, **({"namespace": self._config.namespace, "codec": self._config.codec} | options))
 
     async def advance(self, by: timedelta, *, wait_idle: bool = True) -> Advanced:
         """Lets time pass: what falls due on the way is done in order, each before the next falls due.
@@ -197,6 +199,7 @@ class TestServer:
         return test_service_pb2_grpc.TestServiceStub(self._channel)
 
     async def _call(self, method: Callable[..., Any], request: Any) -> Any:
+        await seal_apart(request, self._config.codec)
         try:
             return await method(request, timeout=limits.RESULT_WAIT_TIMEOUT + limits.CALL_MARGIN_TIMEOUT)
         except grpc.aio.AioRpcError as failure:
@@ -204,13 +207,14 @@ class TestServer:
 
 
 @asynccontextmanager
-async def start_server(*, lease: timedelta = timedelta(seconds=30)) -> AsyncIterator[TestServer]:
+async def start_server(*, lease: timedelta = timedelta(seconds=30), codec: Codec | None = None) -> AsyncIterator[TestServer]:
     """A whole server in this process: real gRPC on a free port of this machine, a store in memory, and a clock that a test moves.
 
     Needs the server's distribution, `pip install 'perdure[server]'`. It runs on the loop of its caller and keeps nothing.
 
     Args:
         lease: After how long without a sign a worker is missed, in real time; from 3 s.
+        codec: What values of scripts and of `server.client()` go through; None: that of PERDURE_CODEC_KEYS, if any.
 
     Raises:
         RuntimeError: The server is not installed.
@@ -219,7 +223,7 @@ async def start_server(*, lease: timedelta = timedelta(seconds=30)) -> AsyncIter
     if not found:
         raise RuntimeError("no server is installed here: pip install 'perdure[server]'")
     serve: Callable[[timedelta], AbstractAsyncContextManager[str]] = next(iter(found)).load()
-    async with serve(lease) as address, TestServer(address) as server:
+    async with serve(lease) as address, TestServer(address, codec=codec) as server:
         yield server
 
 

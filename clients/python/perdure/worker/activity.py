@@ -5,16 +5,19 @@ import concurrent.futures
 import contextlib
 import logging
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from perdure import limits, payloads, tracing
 from perdure.calls import Calls
+from perdure.codec import Codec
 from perdure.context import FrameKind
-from perdure.errors import PerdureError
+from perdure.errors import PayloadUndecodable, PerdureError
+from perdure.sealing import seal, seal_apart, unseal_apart
 from perdure.statuses import claim_lost
 from perdure.steps import Step
-from perdure.v1 import payload_pb2, worker_service_pb2, workflow_service_pb2
+from perdure.v1 import claim_pb2, payload_pb2, worker_service_pb2, workflow_service_pb2
 from perdure.worker import results
 from perdure.worker.claims import Held, Reply
 from perdure.worker.inputs import fetch_refs
@@ -27,7 +30,7 @@ _log = logging.getLogger("perdure.worker")
 class Activity:
     """Runs the function of one claim's step, and is its way to the server."""
 
-    def __init__(self, held: Held, step: Step[..., Any], ledger: Ledger, to_session: Mailbox) -> None:
+    def __init__(self, held: Held, step: Step[..., Any], ledger: Ledger, to_session: Mailbox, codec: Codec | None = None) -> None:
         self.held = held
         self.step = step
         self.task: asyncio.Task[worker_service_pb2.Result | None] | None = None
@@ -37,12 +40,14 @@ class Activity:
         self._reason = ""
         self._ledger = ledger
         self._to_session = to_session
+        self._codec = codec
         self._saves: set[asyncio.Future[None]] = set()
 
     # ---- what the context asks for, from any thread
 
     async def save(self, payload: payload_pb2.Payload) -> None:
         """Stores a checkpoint; returns when it is stored. Raises ClaimLost."""
+        await seal_apart(payload, self._codec)
         loop = asyncio.get_running_loop()
         stored: asyncio.Future[None] = loop.create_future()
 
@@ -59,12 +64,16 @@ class Activity:
 
     def save_blocking(self, payload: payload_pb2.Payload) -> None:
         """Stores a checkpoint; returns when it is stored. Raises ClaimLost."""
+        if self._codec is not None:
+            seal(payload, self._codec)
         stored: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._post_save(payload, lambda error: stored.set_result(None) if error is None else stored.set_exception(error))
         stored.result()
 
     def frame(self, kind: FrameKind, payload: payload_pb2.Payload) -> None:
         """Sends progress, without waiting. Raises ValueError for more than 64 KiB."""
+        if self._codec is not None:
+            seal(payload, self._codec)
         size = payloads.size(payload)
         if size > limits.FRAME_BYTES:
             raise ValueError(f"a frame has at most {limits.FRAME_BYTES} bytes; this one has {size}")
@@ -140,9 +149,14 @@ async def perform(activity: Activity, calls: Calls, invoke: Invoke) -> worker_se
     claim = activity.held.claim
     try:
         await fetch_refs(claim, lambda payload: _fetch(claim.claim_token, payload, calls))
+        await unseal_apart(claim, calls.config.codec)
         with tracing.activity_context(claim.traceparent, claim.tracestate):
             value = await invoke(activity)
-        return None if activity.is_lost else results.of_value(value)
+        if activity.is_lost:
+            return None
+        result = results.of_value(value)
+        await seal_apart(result, calls.config.codec)
+        return result
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling() > activity.cancels:
@@ -151,9 +165,22 @@ async def perform(activity: Activity, calls: Calls, invoke: Invoke) -> worker_se
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 -- whatever an activity raises is its outcome, SystemExit too
-        claim = activity.held.claim
-        _log.warning("%s of %s, attempt %d, raised:", claim.step, claim.workflow.business_key, claim.attempt, exc_info=error)
+        _log_failure(claim, error, calls.config.codec)
         return None if activity.is_lost else results.of_exception(error)
+
+
+def _log_failure(claim: claim_pb2.Claim, error: BaseException, codec: Codec | None) -> None:
+    place = (claim.step, claim.workflow.business_key, claim.attempt)
+    if codec is None:
+        _log.warning("%s of %s, attempt %d, raised:", *place, exc_info=error)
+        return
+    if isinstance(error, PayloadUndecodable):
+        _log.warning("%s of %s, attempt %d, cannot read its values: %s", *place, error)  # it holds nothing of them
+        return
+    # The text of an exception may hold values; it travels encrypted in the failure.
+    trace = traceback.extract_tb(error.__traceback__)
+    where = f"{trace[-1].filename}:{trace[-1].lineno}" if trace else "an unknown place"
+    _log.warning("%s of %s, attempt %d, raised %s at %s", *place, type(error).__qualname__, where)
 
 
 async def _fetch(token: str, payload: payload_pb2.Payload, calls: Calls) -> None:

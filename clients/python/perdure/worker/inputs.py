@@ -7,7 +7,7 @@ from google.protobuf import json_format
 
 from perdure import payloads
 from perdure.context import ActivityLink, ClaimFacts, Context
-from perdure.errors import PayloadRejected
+from perdure.errors import PayloadRejected, PayloadUndecodable
 from perdure.hook_facts import hook_facts
 from perdure.reasons import ErrorReason
 from perdure.signature import Parameter
@@ -100,5 +100,7 @@ def _decode(what: str, payload: payload_pb2.Payload | None, as_type: Any) -> Any
         return None  # none is stored, whatever its type
     try:
         return payloads.decode(payload, as_type)
+    except PayloadUndecodable as error:
+        raise PayloadUndecodable(f"{what}: {error.message}", error.cause) from error
     except PayloadRejected as error:
         raise PayloadRejected(f"{what}: {error.message}", reason=error.reason) from error

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from perdure import limits
+from perdure.codec import Codec
 from perdure.context import FrameKind
 from perdure.errors import ClaimLost, NotAllowed, Overloaded, PerdureError, ServerFault, Unavailable
 from perdure.reasons import ErrorReason
@@ -57,7 +58,9 @@ class Services(Protocol):
 class Ledger:
     """The claims, the pools, and what is to be said of them."""
 
-    def __init__(self, plans: Iterable[PoolPlan], services: Services, runner: Runner, to_runner: Mailbox) -> None:
+    def __init__(
+        self, plans: Iterable[PoolPlan], services: Services, runner: Runner, to_runner: Mailbox, codec: Codec | None = None
+    ) -> None:
         self.claims = ClaimTable()
         self.pools = {plan.name: Pool(plan) for plan in plans}
         self.outgoing = Outgoing(self.claims, self.pools)
@@ -66,6 +69,7 @@ class Ledger:
         self._services = services
         self._runner = runner
         self._to_runner = to_runner
+        self._codec = codec
 
     # ---- from the server
 
@@ -176,7 +180,7 @@ class Ledger:
         else:
             _log.error("the result of %s is not taken; the attempt fails instead: %s", held, error)
             held.refusals = 1
-            held.result = results.addressed(results.refused(error), held)
+            held.result = results.addressed(results.refused(error), held, self._codec)
             self._send_result(held)
         self._services.wake()
 
@@ -224,7 +228,7 @@ class Ledger:
             self.claims.remove(held)
             self._services.wake()
             return
-        held.result = results.addressed(result, held)
+        held.result = results.addressed(result, held, self._codec)
         self._send_result(held)
 
     def save(self, held: Held, checkpoint: payload_pb2.Payload, reply: Reply) -> None:
@@ -307,7 +311,7 @@ class Ledger:
     def _settle_unbegun(self, held: Held, result: worker_service_pb2.Result) -> None:
         held.phase = Phase.SETTLING
         self._free_slot(held)
-        held.result = results.addressed(result, held)
+        held.result = results.addressed(result, held, self._codec)
         self._send_result(held)
 
     def _send_result(self, held: Held) -> None:

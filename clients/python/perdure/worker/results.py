@@ -5,9 +5,11 @@ import traceback
 
 from perdure import limits, payloads
 from perdure.branches import Chosen
-from perdure.errors import PayloadRejected, PerdureError
+from perdure.codec import FAILURE_PREFIX, Codec
+from perdure.errors import PayloadRejected, PayloadUndecodable, PerdureError
 from perdure.failure import Failure, cut, failure_type
 from perdure.fan_out import Page
+from perdure.sealing import seal
 from perdure.v1 import payload_pb2, worker_service_pb2
 from perdure.waits import KEEP, Wait
 from perdure.worker.claims import Held
@@ -68,8 +70,10 @@ def refused(error: PerdureError) -> worker_service_pb2.Result:
     return of_exception(Failure(REFUSED, str(error)))
 
 
-def addressed(result: worker_service_pb2.Result, held: Held) -> worker_service_pb2.Result:
+def addressed(result: worker_service_pb2.Result, held: Held, codec: Codec | None = None) -> worker_service_pb2.Result:
     """The result of this very claim, its checkpoint behind those that were saved before."""
+    if codec is not None:
+        seal(result, codec)  # the activity's side has sealed its own; what is made on this side is small
     result.claim_token = held.token
     result.last_frame_seq = held.last_frame_seq
     if result.HasField("waiting") and result.waiting.HasField("checkpoint"):
@@ -86,6 +90,11 @@ def failure_message(error: BaseException) -> payload_pb2.Failure:
         if error.retry_after is not None:
             message.retry_after.FromTimedelta(error.retry_after)
         details = error.details
+    elif isinstance(error, PayloadUndecodable):
+        # Another worker may have the key, or this one may get it: tried again by policy, but not at once.
+        message = payload_pb2.Failure(type=FAILURE_PREFIX + error.cause, message=cut(error.message, limits.FAILURE_MESSAGE_BYTES))
+        message.retry_after.FromMilliseconds(int(limits.CODEC_RETRY_INTERVAL * 1000))
+        details = None
     else:
         text = "the activity raised CancelledError by itself" if isinstance(error, asyncio.CancelledError) else str(error)
         message = payload_pb2.Failure(type=failure_type(type(error)), message=cut(text, limits.FAILURE_MESSAGE_BYTES))

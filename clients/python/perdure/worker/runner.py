@@ -43,7 +43,7 @@ class ActivityRunner:
         """Runs the claim's activity in a task of its own."""
         claim = held.claim
         step = self._plan.activities[claim.workflow.workflow_type, claim.step]
-        activity = Activity(held, step, self._session.ledger, self._session.mailbox)
+        activity = Activity(held, step, self._session.ledger, self._session.mailbox, self._calls.config.codec)
         self._activities[held.token] = activity
         self._idle.clear()
         activity.task = self._loop.create_task(

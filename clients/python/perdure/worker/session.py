@@ -183,7 +183,7 @@ class Session:
         self._loop = asyncio.get_running_loop()
         self._finished = asyncio.Event()
         self.mailbox = Mailbox(self._loop, self.wake)
-        self.ledger = Ledger(self._plan.pools, self, runner, to_runner)
+        self.ledger = Ledger(self._plan.pools, self, runner, to_runner, self._config.codec)
         self._large = LargeCalls(Calls(self._config, limits.CALL_TIMEOUT, limits.CALL_TIMEOUT, self._credentials), self.ledger)
         running.set()
         try:

@@ -12,6 +12,7 @@ from perdure import limits
 from perdure.calls import Calls
 from perdure.definition import Definition
 from perdure.errors import Unavailable
+from perdure.sealing import check_definition
 from perdure.worker.mailbox import Mailbox
 from perdure.worker.plan import WorkerOptions, plan_worker
 from perdure.worker.runner import ActivityRunner
@@ -31,6 +32,8 @@ class Worker:
         self._calls = calls
         self._options = options
         self._plan = plan_worker(definitions, calls.config.namespace, options)
+        for definition in self._plan.definitions:
+            check_definition(definition, calls.config.codec)
         self._session: Session | None = None
         self._runner: ActivityRunner | None = None
         self._hurry = asyncio.Event()
