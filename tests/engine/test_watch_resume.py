@@ -10,10 +10,12 @@ from perdure_server.engine.service import Engine
 from perdure_server.engine.values import (
     EndItem,
     HeartbeatIn,
+    Ref,
+    ResultIn,
     WatchItem,
 )
 from perdure_server.kernel import limits
-from perdure_server.kernel.outcomes import Failed, Waiting
+from perdure_server.kernel.outcomes import Completed, Failed, Waiting
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.values import Failure, Wait
 from perdure_server.kernel.workflow import WorkflowState
@@ -156,6 +158,34 @@ async def test_wait_for_result_across_servers(world: World) -> None:
     assert world.faults.calls["workflows.load"] - reads == 1, "the server that stored the end does not read it again"
     again = await here.wait_for_result(world.ref(), 0)
     assert again.workflow.is_ended
+
+
+async def test_wait_for_result_of_what_is_open_here_reads_nothing(world: World) -> None:
+    here, worker = await one_claim(world)
+    reads = world.faults.calls["workflows.load"]
+    call = world.spawn(here.wait_for_result(Ref(world.key(), round=1), 60_000))
+    await world.settle()
+    await worker.settle(worker.claim("a"))
+    await world.settle()
+    assert (await call).workflow.is_ended
+    assert world.faults.calls["workflows.load"] == reads
+    refused = world.spawn(here.wait_for_result(Ref(world.key(), round=2), 60_000))
+    await world.settle()
+    assert isinstance(refused.exception(), Rejection)
+
+
+async def test_wait_for_result_by_a_stale_instance(world: World) -> None:
+    here, worker = await one_claim(world)
+    there = await world.server()
+    await world.advance(1_500)
+    world.coordination.deaf = True
+    await there.complete(ResultIn(worker.claim("a").token, Completed(payload("done"))))
+    known = here.mailboxes.known(world.key().workflow_id)
+    assert known is not None
+    assert not known.is_ended, "this server does not know it yet"
+    call = world.spawn(here.wait_for_result(world.ref(), 60_000))
+    assert await world.until(call.done) <= limits.REVISION_POLL_INTERVAL
+    assert (await call).workflow.is_ended
 
 
 async def test_wait_for_result_says_not_yet_in_time(world: World) -> None:

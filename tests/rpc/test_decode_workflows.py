@@ -13,6 +13,7 @@ from perdure.v1.workflow_service_pb2 import (
     WaitForResultRequest,
     WatchRequest,
 )
+from perdure_server.engine.entropy import Entropy
 from perdure_server.engine.values import Ref
 from perdure_server.kernel import limits
 from perdure_server.kernel.canonical import payload_digest
@@ -31,9 +32,13 @@ def starting(**fields: object) -> StartWorkflowRequest:
     return StartWorkflowRequest(workflow=ref(), **fields)  # type: ignore[arg-type]  # fields of the message
 
 
+def decoded(message: StartWorkflowRequest) -> Start:
+    return workflows.start(message, TRACE, Entropy())
+
+
 def start_refused(message: StartWorkflowRequest) -> RequestRefused:
     with pytest.raises(RequestRefused) as caught:
-        workflows.start(message, TRACE)
+        decoded(message)
     return caught.value
 
 
@@ -54,7 +59,7 @@ class TestStart:
         message.retention.seconds = 5
         message.signals.add(signal_name="go", signal_id="s1").payload.json = "1"
         message.on_open = StartWorkflowRequest.ON_OPEN_REJECT
-        found = workflows.start(message, TRACE)
+        found = decoded(message)
         content = Payload(json='{"b": 1, "a": 2}')
         assert found == Start(
             key=WorkflowKey("default", "note", "k"),
@@ -80,7 +85,7 @@ class TestStart:
     def test_every_try_has_a_run_id_of_its_own_and_equal_inputs_one_digest(self) -> None:
         first, second = starting(), starting()
         first.input.json, second.input.json = '{"a":1,"b":"\\u00e9"}', '{ "b": "é", "a": 1 }'
-        one, two = workflows.start(first, TRACE), workflows.start(second, TRACE)
+        one, two = decoded(first), decoded(second)
         assert one.run_id != two.run_id
         assert one.input_digest == two.input_digest
 
@@ -94,7 +99,7 @@ class TestStart:
         message.labels["$"] = ""
         for _ in range(17):
             message.signals.add()
-        found = set(fields_of(lambda: workflows.start(message, TRACE)))
+        found = set(fields_of(lambda: decoded(message)))
         assert {
             "workflow.round",
             "workflow.workflow_type",
@@ -120,28 +125,28 @@ class TestStart:
             on_open=StartWorkflowRequest.ON_OPEN_SUPERSEDE, on_closed=StartWorkflowRequest.ON_CLOSED_NEW_ROUND_IF_FAILED, request_id="r"
         )
         message.workflow.expected_fence = 7
-        found = workflows.start(message, TRACE)
+        found = decoded(message)
         assert (found.on_open, found.on_closed, found.expected_fence) == (OnOpen.SUPERSEDE, OnClosed.NEW_ROUND_IF_FAILED, 7)
         message.on_closed = StartWorkflowRequest.ON_CLOSED_NEW_ROUND
-        assert workflows.start(message, TRACE).on_closed is OnClosed.NEW_ROUND
+        assert decoded(message).on_closed is OnClosed.NEW_ROUND
 
     def test_a_weight_is_one_unless_given_and_has_bounds(self) -> None:
-        assert workflows.start(starting(), TRACE).fairness_weight == 1.0
-        assert workflows.start(starting(fairness_weight=2.5), TRACE).fairness_weight == 2.5
+        assert decoded(starting()).fairness_weight == 1.0
+        assert decoded(starting(fairness_weight=2.5)).fairness_weight == 2.5
         for weight in (0.0, -1.0, 1_001.0, float("nan")):
             assert start_refused(starting(fairness_weight=weight)).violations[0][0] == "fairness_weight"
 
     def test_a_policy_other_than_use_existing_needs_a_request_id(self) -> None:
         for field, policies in (("on_closed", (2, 3, 4)), ("on_open", (2, 3))):
             for policy in policies:
-                assert fields_of(partial(workflows.start, starting(**{field: policy}), TRACE)) == ["request_id"]
+                assert fields_of(partial(decoded, starting(**{field: policy}))) == ["request_id"]
         message = starting(on_closed=StartWorkflowRequest.ON_CLOSED_REJECT)
         message.request_id = "r"
-        assert workflows.start(message, TRACE).on_closed is OnClosed.REJECT
+        assert decoded(message).on_closed is OnClosed.REJECT
 
     def test_policies_of_newer_clients(self) -> None:
         message = StartWorkflowRequest.FromString(starting().SerializeToString() + b"\x20\x63\x28\x63")
-        assert fields_of(lambda: workflows.start(message, TRACE)) == ["on_closed", "on_open"]
+        assert fields_of(lambda: decoded(message)) == ["on_closed", "on_open"]
 
     def test_c05_a_payload_over_the_limit(self) -> None:
         message = starting()
@@ -154,7 +159,7 @@ class TestStart:
         message = starting()
         message.signals.add(signal_name="a", signal_id="s")
         message.signals.add(signal_name="b", signal_id="s")
-        assert fields_of(lambda: workflows.start(message, TRACE)) == ["signals"]
+        assert fields_of(lambda: decoded(message)) == ["signals"]
 
 
 class TestSignals:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from perdure.v1 import workflow_pb2 as wire
+from perdure_server.engine.entropy import Entropy
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.values import Trace
 from perdure_server.kernel.workflow import Step, StepState, WorkflowState
@@ -15,11 +16,16 @@ from perdure_server.rpc.encode.phases import step_phase
 from perdure_server.rpc.leaving import Leaving
 from perdure_server.rpc.registry import unimplemented_methods
 from perdure_server.rpc.server import is_loopback
-from perdure_server.rpc.trace_context import format_traceparent, parse_traceparent, workflow_trace
+from perdure_server.rpc.trace_context import Metadata, format_traceparent, parse_traceparent
+from perdure_server.rpc.trace_context import workflow_trace as trace_of
 from perdure_server.rpc.worker_service import WorkerService
 from perdure_server.rpc.workflow_service import WorkflowService
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def workflow_trace(metadata: Metadata, sample_ratio: float) -> Trace:
+    return trace_of(metadata, sample_ratio, Entropy())
 
 
 class TestTraceContext:

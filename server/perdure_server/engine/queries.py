@@ -1,4 +1,4 @@
-"""Reads: one workflow, its result, payloads, definitions. Never from a cache."""
+"""Reads: one workflow, its result, payloads, definitions. Nothing is answered from a cache."""
 
 import asyncio
 from collections.abc import Sequence
@@ -54,10 +54,13 @@ class Queries:
 
     async def wait_for_result(self, ref: Ref, within: int) -> View:
         """The instance once it has ended, or as it is after `within` ms."""
-        workflow_id = (await self.load(ref.key.workflow_id, ref)).workflow_id if ref.round is not None else ref.key.workflow_id
+        open_here = self._open_here(ref)
+        workflow_id = ref.key.workflow_id
+        if open_here is None and ref.round is not None:
+            workflow_id = (await self.load(workflow_id, ref)).workflow_id
         interest = self._hub.join(workflow_id, end_only=True)
         try:
-            workflow = await self.load(ref.key.workflow_id, ref)
+            workflow = open_here or await self.load(ref.key.workflow_id, ref)
             self._hub.saw(workflow)
             async with asyncio.timeout(min(within, limits.RESULT_WAIT_MAX) / 1000):
                 while not workflow.is_ended:
@@ -67,6 +70,16 @@ class Queries:
         finally:
             self._hub.leave(workflow_id, interest)
         return await self.resolve(await self.view(workflow))
+
+    def _open_here(self, ref: Ref) -> Workflow | None:
+        """The instance as this server knows it, perhaps stale, if it is the one that is meant and was open: enough to wait by.
+
+        Its end is answered by what this server stores, or by a read: what other servers do to it is heard, or polled for.
+        """
+        known = self._hub.known(ref.key.workflow_id)
+        if known is None or known.is_ended:
+            return None
+        return known if ref.round in (None, known.round) and ref.expected_fence in (None, known.fence) else None
 
     async def _newer(self, workflow: Workflow, ref: Ref, interest: Interest) -> Workflow:
         await interest.news.wait()

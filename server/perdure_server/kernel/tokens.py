@@ -1,6 +1,7 @@
 """Claim tokens and wake tokens: opaque to clients, and each routes by itself to its workflow, run and step."""
 
 import base64
+import hashlib
 import hmac
 
 from msgspec import Struct
@@ -78,8 +79,9 @@ def _invalid_wake_token() -> Rejection:
 
 
 def _wake_nonce(workflow_id: bytes, run_id: str, step: str, secret: str) -> str:
+    # Keyed BLAKE2: made for every claim, and a quarter of an HMAC, which also gives the interpreter's lock away for each.
     text = workflow_id + run_id.encode() + step.encode()
-    return hmac.digest(secret.encode(), text, "sha256")[:_NONCE_SIZE].hex()
+    return hashlib.blake2b(text, key=secret.encode(), digest_size=_NONCE_SIZE).hexdigest()
 
 
 def idempotency_key(run_id: str, step: str, generation: int) -> str:

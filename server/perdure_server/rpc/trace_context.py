@@ -1,10 +1,10 @@
 """W3C trace context, read from the metadata of a call and written for workers. What is malformed counts as absent, as the standard says."""
 
-import os
 import re
 from collections.abc import Iterable
 from typing import Final
 
+from perdure_server.engine.entropy import Entropy
 from perdure_server.kernel.values import Trace
 from perdure_server.rpc import limits
 
@@ -15,7 +15,7 @@ _RATIO_BITS: Final = 56  # the random part of a trace id, by which samplers of a
 Metadata = Iterable[tuple[str, str | bytes]]
 
 
-def workflow_trace(metadata: Metadata, sample_ratio: float) -> Trace:
+def workflow_trace(metadata: Metadata, sample_ratio: float, entropy: Entropy) -> Trace:
     """The trace of a workflow started by a call with this metadata: the caller's, else a new one, sampled with `sample_ratio` (0 to 1)."""
     parents: list[str] = []
     states: list[str] = []
@@ -25,9 +25,9 @@ def workflow_trace(metadata: Metadata, sample_ratio: float) -> Trace:
         elif key == "tracestate":
             states.append(str(value))
     parsed = parse_traceparent(parents[0]) if len(parents) == 1 else None
-    root = os.urandom(8).hex()
+    root = entropy.hex(8)
     if parsed is None:
-        trace_id = os.urandom(16).hex()
+        trace_id = entropy.hex(16)
         return Trace(trace_id=trace_id, root_span_id=root, flags=_SAMPLED if _sampled(trace_id, sample_ratio) else 0)
     trace_id, span_id, flags = parsed
     state = ",".join(states)

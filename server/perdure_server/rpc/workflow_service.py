@@ -155,7 +155,8 @@ class WorkflowService:
         return explanations.response(await self._engine.explain(*verbs.explain(request)))
 
     async def _start(self, request: wire.StartWorkflowRequest, metadata: Metadata) -> wire.StartWorkflowResponse:
-        command = decode.start(request, workflow_trace(metadata, self._sample_ratio))
+        entropy = self._engine.entropy
+        command = decode.start(request, workflow_trace(metadata, self._sample_ratio, entropy), entropy)
         try:
             started = await self._engine.start(command, request.definition_fingerprint, request.validate_only)
         except Rejection as error:

@@ -1,12 +1,12 @@
 """What business services send: starts, signals, cancels, reads, lists."""
 
-import os
 from typing import Final
 
 from msgspec.structs import replace
 
 from perdure.v1 import workflow_pb2, workflow_service_pb2
 from perdure.v1.workflow_service_pb2 import StartWorkflowRequest
+from perdure_server.engine.entropy import Entropy
 from perdure_server.engine.values import Ref
 from perdure_server.kernel import limits
 from perdure_server.kernel.canonical import payload_digest
@@ -35,7 +35,7 @@ _ON_CLOSED: Final = {
 }
 
 
-def start(message: StartWorkflowRequest, trace: Trace) -> Start:
+def start(message: StartWorkflowRequest, trace: Trace, entropy: Entropy) -> Start:
     """A start command, with a run id minted here so that every try of it is recognisable. Raises FieldViolation with all faults."""
     faults = Faults()
     if message.workflow.HasField("round"):
@@ -57,7 +57,7 @@ def start(message: StartWorkflowRequest, trace: Trace) -> Start:
         faults.add("workflow_timeout", "must be longer than zero")
     command = Start(
         key=values.key(message.workflow, "workflow", faults),
-        run_id=os.urandom(rpc_limits.RUN_ID).hex(),
+        run_id=entropy.hex(rpc_limits.RUN_ID),
         trace=trace,
         input=content,
         request_id=message.request_id,
