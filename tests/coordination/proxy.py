@@ -51,7 +51,8 @@ class Proxy:
     """Listens on a free port of 127.0.0.1 and passes everything on to `port`.
 
     `delay` gives the seconds that the next chunk takes. `freeze()` drops everything silently, and new connections stay silent
-    too; `thaw()` heals it and delivers what was on the way. `drop()` resets all connections.
+    too; `thaw()` heals it and delivers what was on the way. `drop()` resets all connections. `target` may be changed: new connections
+    go there, as behind a balancer.
     """
 
     def __init__(self, port: int) -> None:
@@ -60,7 +61,7 @@ class Proxy:
         self.sides: set[_Side] = set()
         self.accepted = 0
         self.port = 0
-        self._target = port
+        self.target = port
         self._server: asyncio.Server | None = None
         self._connecting: set[asyncio.Future[None]] = set()
 
@@ -102,7 +103,7 @@ class Proxy:
 
     async def _connect(self, client: _Side) -> None:
         try:
-            _, server = await asyncio.get_running_loop().create_connection(lambda: _Side(self), "127.0.0.1", self._target)
+            _, server = await asyncio.get_running_loop().create_connection(lambda: _Side(self), "127.0.0.1", self.target)
         except OSError:
             if client.transport is not None:
                 client.transport.abort()
