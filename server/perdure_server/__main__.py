@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from perdure_server import config as configuration
@@ -50,10 +51,13 @@ def _config(arguments: Sequence[str]) -> int:
 def _health(arguments: Sequence[str]) -> int:
     liveness = "--liveness" in arguments
     config = configuration.read([argument for argument in arguments if argument != "--liveness"])
-    from perdure_server.rpc.probe import LIVENESS, probe  # noqa: PLC0415 -- grpc: only this command needs it
+    from perdure_server.rpc.probe import LIVENESS, ProbeTls, probe  # noqa: PLC0415 -- grpc: only this command needs it
 
     host = "127.0.0.1" if config.address in {"0.0.0.0", "::"} else config.address  # noqa: S104 -- the server's wildcard, asked from inside
-    answer = probe(f"[{host}]:{config.port}" if ":" in host else f"{host}:{config.port}", LIVENESS if liveness else "")
+    tls = None
+    if config.tls_cert_file:
+        tls = ProbeTls(Path(config.tls_cert_file), Path(config.tls_key_file), bool(config.tls_client_ca_file))
+    answer = probe(f"[{host}]:{config.port}" if ":" in host else f"{host}:{config.port}", LIVENESS if liveness else "", tls)
     print(answer)
     return 0 if answer == "SERVING" else EXIT_FAILED
 

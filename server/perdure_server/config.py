@@ -206,7 +206,12 @@ def markdown() -> str:
         "`SIGTERM` and `SIGINT` stop the server in order: health says NOT_SERVING, workers and watchers are asked to go elsewhere, calls",
         "end within the grace, spans are flushed for at most a second, Redis and MongoDB are closed. A second signal ends it at once.",
         "",
+        "`SIGHUP` makes it read certificates, access file and keys of JWTs again; it also looks for changed files every 2 s. A file that",
+        "cannot be used changes nothing: the last good one goes on, and the log says why.",
+        "",
         "`python -m perdure_server health` asks a running server's readiness (exit code 0 = serving), `--liveness` only whether it lives.",
+        "With the server's own TLS settings it trusts the server's certificate, and shows it where clients must show one: it needs the",
+        "usage `clientAuth` then.",
     ]
     return "\n".join(lines) + "\n"
 

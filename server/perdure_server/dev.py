@@ -5,7 +5,7 @@ The store and Redis are processes of their own, found on this machine; they end 
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,8 +16,10 @@ import click
 from perdure_server import config as configuration
 from perdure_server import main
 from perdure_server.config import Config, ConfigInvalid
+from perdure_server.dev_doors import dev_doors
 from perdure_server.embedded import EmbeddedError, EmbeddedEvent, EmbeddedOptions, EmbeddedServices, Happening, embedded_services
 from perdure_server.ports.errors import StoreError
+from perdure_server.rpc.doors.invalid import DoorsInvalid
 from perdure_server.rpc.server import AddressInUse
 from perdure_server.telemetry.logs import configure
 
@@ -32,6 +34,8 @@ class DevOptions:
     config: Config
     redis: bool = True
     test: bool = False  # the data directory is a new one, and goes with the server
+    tls: bool = False
+    auth: bool = False
 
 
 async def run_dev(options: DevOptions, tell: Callable[[str], None], stop: asyncio.Event) -> None:
@@ -46,15 +50,16 @@ async def run_dev(options: DevOptions, tell: Callable[[str], None], stop: asynci
     embedded = EmbeddedOptions(options.data_directory, environment, redis=options.redis, on_event=on_event)
     async with embedded_services(embedded) as services:
         redis_url = services.redis.url if services.redis is not None else ""
-        config = replace(options.config, mongo_url=services.store.url, redis_url=redis_url)
+        doors = dev_doors(options.config, options.data_directory, tls=options.tls, auth=options.auth)
+        config = replace(doors.config, mongo_url=services.store.url, redis_url=redis_url)
         async with main.serve(config, main.Parts(dev=True, test=options.test)) as running:
             started = True
-            for line in _greeting(services, options, f"{config.address}:{running.port}"):
+            for line in _greeting(services, options, f"{config.address}:{running.port}", doors.lines):
                 tell(line)
             await stop.wait()
 
 
-def _greeting(services: EmbeddedServices, options: DevOptions, address: str) -> list[str]:
+def _greeting(services: EmbeddedServices, options: DevOptions, address: str, doors: Sequence[str]) -> list[str]:
     store, redis = services.store, services.redis
     queues = f"{redis.kind} {redis.version}, pid {redis.pid}" if redis is not None else "in-process (no Redis found)"
     test = ["  test          TestService is served: time can be moved, and nothing is kept"] if options.test else []
@@ -64,6 +69,7 @@ def _greeting(services: EmbeddedServices, options: DevOptions, address: str) -> 
         f"  coordination  {queues}",
         f"  data          {options.data_directory}",
         f"  sessions      a worker is missed after {options.config.session_lease_ms / 1000:g} s",
+        *doors,
         *test,
         "Try: perdure definitions apply FILE --activate; perdure start TYPE KEY --input JSON; perdure watch TYPE KEY. Ctrl-C stops.",
     ]
@@ -92,8 +98,11 @@ def _greeting(services: EmbeddedServices, options: DevOptions, address: str) -> 
 @click.option("--otlp-endpoint", default="", help="Where to send traces by OTLP over gRPC, such as http://127.0.0.1:4317.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="warning", show_default=True)
 @click.option("--test", is_flag=True, help="Serve TestService too: its clock can be moved. Keeps nothing.")
-def dev(*, data_dir: Path | None, port: int, lease_seconds: int, no_redis: bool, otlp_endpoint: str, log_level: str, test: bool) -> None:
+@click.option("--tls", is_flag=True, help="Serve TLS, with certificates of a CA that is made at each start.")
+@click.option("--auth", is_flag=True, help="Ask for tokens, which are made at each start: one for each role.")
+def dev(*, data_dir: Path | None, port: int, lease_seconds: int, no_redis: bool, otlp_endpoint: str, log_level: str, **kinds: bool) -> None:
     """Run Perdure on this machine: store, Redis and server, nothing to configure."""
+    test, tls, auth = kinds["test"], kinds["tls"], kinds["auth"]
     if test and data_dir is not None:
         raise click.UsageError("--test keeps nothing: it has a data directory of its own, which goes when it ends")
     configure(log_level, "text")
@@ -102,9 +111,9 @@ def dev(*, data_dir: Path | None, port: int, lease_seconds: int, no_redis: bool,
         with ExitStack() as stack, asyncio.Runner() as runner:
             if test:
                 data_dir = Path(stack.enter_context(TemporaryDirectory(prefix="perdure-test-")))
-            options = DevOptions(data_dir or configuration.data_directory(), config, redis=not no_redis, test=test)
+            options = DevOptions(data_dir or configuration.data_directory(), config, redis=not no_redis, test=test, tls=tls, auth=auth)
             runner.run(_until_signalled(options))
-    except (EmbeddedError, StoreError, AddressInUse) as error:
+    except (EmbeddedError, StoreError, AddressInUse, DoorsInvalid) as error:
         raise click.ClickException(str(error)) from error
 
 

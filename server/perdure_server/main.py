@@ -32,9 +32,9 @@ from perdure_server.ports.coordination import Coordination
 from perdure_server.ports.errors import StoreError, StoreUnavailable
 from perdure_server.ports.outbox import Outbox
 from perdure_server.ports.store import Store
-from perdure_server.rpc.doors.access_file import DoorsInvalid
 from perdure_server.rpc.doors.certificates import TlsFiles
 from perdure_server.rpc.doors.entrance import DoorSettings
+from perdure_server.rpc.doors.invalid import DoorsInvalid
 from perdure_server.rpc.server import AddressInUse, RpcServer, ServerOptions
 from perdure_server.rpc.server_info import ServerFacts
 from perdure_server.store.mongo import MongoStore

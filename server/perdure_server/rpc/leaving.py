@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from perdure_server.kernel.limits import SECOND
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.rpc import limits
+from perdure_server.rpc.doors.identity import CURRENT
 
 
 class Leaving:
@@ -26,8 +27,16 @@ class Leaving:
             limit.reschedule(now)
 
     def age(self) -> int:
-        """How long, in ms, a stream that begins now may live: up to a quarter more than `stream_age`, so that they do not end together."""
-        return self.stream_age + secrets.randbelow(self.stream_age // 4 + 1)
+        """How long, in ms, a stream that begins now may live: up to a quarter more than `stream_age`, so that they do not end together.
+
+        Less where its token expires before: then it comes again with a new one in time, instead of being cut.
+        """
+        age = self.stream_age + secrets.randbelow(self.stream_age // 4 + 1)
+        admission = CURRENT.get()
+        if admission is None or admission.ends is None:
+            return age
+        left = round((admission.ends - asyncio.get_running_loop().time()) * SECOND)
+        return max(0, min(age, left - min(limits.GO_AWAY_GRACE, left // 2)))
 
     @asynccontextmanager
     async def cut_short(self, age: int | None = None) -> AsyncIterator[None]:

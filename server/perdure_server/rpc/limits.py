@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from perdure_server.kernel.limits import MINUTE, PAYLOAD, SECOND
+from perdure_server.kernel.limits import DAY, MINUTE, PAYLOAD, SECOND
 
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
@@ -39,6 +39,14 @@ PROBE: Final = 3 * SECOND
 DOORS_INTERVAL: Final = 2 * SECOND
 DOORS_FILE: Final = 4 * MIB
 JWT_LEEWAY_SECONDS: Final = 30
+CERTIFICATE_BACKDATED: Final = 5 * MINUTE  # clocks of two machines differ
+TRY_OUT_CERTIFICATES: Final = 30 * DAY
+JWTS_REMEMBERED: Final = 10_000
+JWKS_BYTES: Final = 256 * KIB
+JWKS_KEYS: Final = 100
+JWKS_TIMEOUT: Final = 5 * SECOND
+JWKS_REFRESH: Final = 10 * MINUTE
+JWKS_REFETCH: Final = 30 * SECOND  # so often at most, whatever keys tokens name: a stranger must not make this server ask
 
 # Connection age spreads clients over replicas that were added later. The order is what matters: our own go_away comes first, at
 # STREAM_AGE; the transport's GOAWAY at CONNECTION_AGE only stops new calls on the connection; and its grace outlives any stream that

@@ -80,7 +80,7 @@ class RpcServer:
     ) -> None:
         """Raises DoorsInvalid."""
         self._engine = engine
-        self.entrance = Entrance(options.doors, engine.clock, telemetry)
+        self.entrance = Entrance(options.doors, engine.clock, telemetry, engine.supervisor.run)
         engine.listing.phase_of = phase_number
         self._options = options
         self.leaving = Leaving(options.stream_age)

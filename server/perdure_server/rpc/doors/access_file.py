@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Final, TypeVar
 
@@ -11,7 +11,9 @@ from msgspec import Meta, Struct
 
 from perdure_server.rpc import limits
 from perdure_server.rpc.doors.identity import Grants, Identity, grants_of
+from perdure_server.rpc.doors.invalid import DoorsInvalid
 from perdure_server.rpc.doors.permissions import Role
+from perdure_server.rpc.doors.reloading import read_file
 from perdure_server.rpc.doors.tokens import TokenHash, parse_line
 
 _NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._@/-]{0,127}$"
@@ -20,14 +22,6 @@ ALGORITHMS: Final = ("RS256", "ES256", "EdDSA")
 
 Roles = dict[str, list[str]]
 T = TypeVar("T")
-
-
-class DoorsInvalid(Exception):
-    """What should guard the doors cannot be used; each line of the message is one fault, and none holds a secret."""
-
-    def __init__(self, faults: Sequence[str]) -> None:
-        super().__init__("\n".join(faults))
-        self.faults = tuple(faults)
 
 
 class CallerEntry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,12 +81,7 @@ def schema() -> bytes:
 
 def read_access_file(path: Path) -> AccessTable:
     """The table of a file. Raises DoorsInvalid with every fault."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DoorsInvalid([f"{path}: cannot be read ({error.strerror})"]) from None
-    if len(data) > limits.DOORS_FILE:
-        raise DoorsInvalid([f"{path}: is larger than {limits.DOORS_FILE} bytes"])
+    data = read_file(path)
     try:
         decoded = msgspec.convert(tomllib.loads(data.decode()), AccessFile)
     except UnicodeDecodeError:

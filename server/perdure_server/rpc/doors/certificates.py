@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, cast
 import grpc
 from msgspec import Struct
 
-from perdure_server.rpc import limits
-from perdure_server.rpc.doors.access_file import DoorsInvalid
+from perdure_server.rpc.doors.invalid import DoorsInvalid
+from perdure_server.rpc.doors.reloading import read_file
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -44,14 +44,14 @@ class Certificates(Struct, frozen=True):
 
 def read_certificates(files: TlsFiles, now: "Callable[[], datetime]") -> Certificates:
     """Read and check them. Raises DoorsInvalid: a file is missing or no PEM, the key is another's, the certificate has expired."""
-    chain, key = _read(files.certificate), _read(files.key)
+    chain, key = read_file(files.certificate), read_file(files.key)
     leaf = _certificates(files.certificate, chain)[0]
     _check_key(files, key, leaf)
     if leaf.not_valid_after_utc <= now():
         raise DoorsInvalid([f"{files.certificate}: has expired on {leaf.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"])
     roots = None
     if files.client_ca is not None:
-        roots = _read(files.client_ca)
+        roots = read_file(files.client_ca)
         _certificates(files.client_ca, roots)
     return Certificates(grpc.ssl_server_certificate_configuration([(key, chain)], roots), leaf.not_valid_after_utc)
 
@@ -71,16 +71,6 @@ def server_credentials(current: Callable[[], Certificates], mutual: bool) -> grp
     # The stubs do not know that None means "no change".
     fetching = cast("Callable[[], grpc.ServerCertificateConfiguration]", fetch)
     return grpc.dynamic_ssl_server_credentials(shown.configuration, fetching, mutual)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DoorsInvalid([f"{path}: cannot be read ({error.strerror})"]) from None
-    if len(data) > limits.DOORS_FILE:
-        raise DoorsInvalid([f"{path}: is larger than {limits.DOORS_FILE} bytes"])
-    return data
 
 
 def _certificates(path: Path, data: bytes) -> "list[x509.Certificate]":

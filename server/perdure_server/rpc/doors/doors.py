@@ -6,7 +6,7 @@ A bearer token counts where there is one, else the client certificate. A wrong t
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -22,6 +22,23 @@ _STREAMS: Final = frozenset({"Claim", "Watch", "WatchWorkflows", "ExportWorkflow
 _COUNTED: Final = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED"})
 
 
+_KEY_GONE: Final = unauthenticated("the token is signed by a key that its issuer does not have")
+
+
+class Jwts(Protocol):
+    """What proves JWTs."""
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether there are any keys."""
+
+    def identify(self, token: str) -> Identity | None:
+        """Who it is; None: by none of the keys that are known. Raises CallRefused UNAUTHENTICATED."""
+
+    async def fetch_keys(self) -> None:
+        """Look for new keys, if that was not done a moment ago. Never raises."""
+
+
 class _Open(Struct, eq=False):
     """An open stream, and what cuts it."""
 
@@ -34,16 +51,18 @@ class _Open(Struct, eq=False):
 class Doors:
     """Lets callers in by the current access table."""
 
-    def __init__(self, table: AccessTable, now: Callable[[], int], count: Callable[[str], None]) -> None:
-        """`now` in ms of Unix time; `count(reason)` is called for every refusal."""
+    def __init__(self, table: AccessTable, jwts: Jwts | None, now: Callable[[], int], count: Callable[[str], None]) -> None:
+        """`now` in ms of Unix time; `count(reason)` is called for every refusal. `jwts` None: JWTs are not believed."""
         self._table = table
+        self._jwts = jwts
         self._now = now
         self._count = count
         self._open: set[_Open] = set()
 
-    def replace(self, table: AccessTable) -> None:
+    def replace(self, table: AccessTable, jwts: Jwts | None) -> None:
         """From now on this counts. Streams whose callers lost what they need end."""
         self._table = table
+        self._jwts = jwts
         self.ask_again()
 
     def ask_again(self) -> None:
@@ -52,6 +71,8 @@ class Doors:
         for stream in tuple(self._open):
             try:
                 caller = self._identify(stream.credential)
+                if caller is None:
+                    raise _KEY_GONE
                 for asked in stream.admission.asked or ():
                     check(caller, *asked)
             except CallRefused as refusal:
@@ -65,7 +86,10 @@ class Doors:
         async def admitted(request: Any, context: Context) -> Any:
             try:
                 credential = shown(context)
-                admission = Admission(self._identify(credential), [] if is_stream else None)
+                caller = self._identify(credential)
+                if caller is None:
+                    caller = await self._identify_by_new_keys(credential)
+                admission = Admission(caller, [] if is_stream else None)
                 CURRENT.set(admission)  # for this call's task only
                 if not is_stream:
                     return await behaviour(request, context)
@@ -78,16 +102,29 @@ class Doors:
 
         return admitted
 
-    def _identify(self, credential: Credential) -> Identity:
+    def _identify(self, credential: Credential) -> Identity | None:
+        """Who it is; None: the key that its token names is not known. Raises CallRefused UNAUTHENTICATED."""
         found = known_caller(self._table, credential)
-        if found is None:
+        if found is not None:
+            return found
+        if self._jwts is None:
             raise unauthenticated("the token is of no kind that this server knows")
+        return self._jwts.identify(credential.token)
+
+    async def _identify_by_new_keys(self, credential: Credential) -> Identity:
+        assert self._jwts is not None, "only a JWT names a key"
+        await self._jwts.fetch_keys()
+        found = self._identify(credential)
+        if found is None:
+            raise _KEY_GONE if self._jwts.has_keys else CallRefused("NOT_READY", "The issuer's keys could not be fetched yet; try again.")
         return found
 
     @asynccontextmanager
     async def _kept(self, credential: Credential, admission: Admission) -> AsyncIterator[None]:
         """Run the body until its caller would not be let in any more; then raise why."""
-        stream = _Open(credential, admission, asyncio.timeout(self._left(admission.identity)))
+        left = self._left(admission.identity)
+        admission.ends = None if left is None else asyncio.get_running_loop().time() + left
+        stream = _Open(credential, admission, asyncio.timeout(left))
         try:
             async with stream.limit:
                 self._open.add(stream)

@@ -1,8 +1,9 @@
 """Everything at the door of one server: built from its settings, and read anew while it runs."""
 
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -18,6 +19,10 @@ from perdure_server.rpc.doors.reloading import Reloaded
 if TYPE_CHECKING:
     import grpc
 
+    from perdure_server.rpc.doors.issuer import Issuer
+
+Run = Callable[[Coroutine[Any, Any, None], str], None]
+
 
 class DoorSettings(Struct, frozen=True):
     """What guards the server. Neither: whoever reaches the address may do everything."""
@@ -30,12 +35,14 @@ class DoorSettings(Struct, frozen=True):
 class Entrance:
     """The certificates and the doors of one server."""
 
-    def __init__(self, settings: DoorSettings, clock: Clock, telemetry: Telemetry) -> None:
-        """Reads all files. Raises DoorsInvalid."""
+    def __init__(self, settings: DoorSettings, clock: Clock, telemetry: Telemetry, run: Run) -> None:
+        """Reads all files; `run(work, name)` runs something aside. Raises DoorsInvalid."""
+        self._run = run
         self._clock = clock
         self._telemetry = telemetry
         self._certificates: Reloaded[Certificates] | None = None
-        self._access: Reloaded[AccessTable] | None = None
+        self._access: Reloaded[tuple[AccessTable, Issuer | None]] | None = None
+        self._issuer: Issuer | None = None
         self.credentials: grpc.ServerCredentials | None = None
         self.doors: Doors | None = None
         if (tls := settings.tls) is not None:
@@ -43,31 +50,54 @@ class Entrance:
             self._certificates = certificates
             self.credentials = server_credentials(lambda: certificates.value, tls.client_ca is not None)
         if (path := settings.access_file) is not None:
-            self._access = Reloaded("access file", (path,), lambda: read_access_file(path), self._told)
-            self.doors = Doors(self._access.value, clock.unshifted, lambda reason: telemetry.count("doors.refused", reason=reason))
+            self._access = Reloaded("access file", (path,), lambda: self._read(path), self._told)
+            table, self._issuer = self._access.value
+            self.doors = Doors(table, self._issuer, clock.unshifted, lambda reason: telemetry.count("doors.refused", reason=reason))
+            self._follow()
 
     async def step(self) -> None:
         """Look for changed files, after a while."""
         await self._clock.sleep(limits.DOORS_INTERVAL)
         self.look()
+        if self._issuer is not None and self._issuer.due:
+            self._run(self._issuer.fetch_keys(), "jwks")
 
     def look(self) -> None:
         """Read what has changed."""
         if self._certificates is not None:
             self._certificates.look()
         if self._access is not None and self._access.look():
-            self._changed(self._access.value)
+            self._changed()
+        elif self._issuer is not None:
+            self._issuer.look()
 
     def read_again(self) -> None:
         """Read everything, changed or not: an operator has asked for it."""
         if self._certificates is not None:
             self._certificates.read()
         if self._access is not None and self._access.read():
-            self._changed(self._access.value)
+            self._changed()
+        elif self._issuer is not None:
+            self._issuer.look(again=True)
 
-    def _changed(self, table: AccessTable) -> None:
+    def _read(self, path: Path) -> tuple[AccessTable, "Issuer | None"]:
+        table = read_access_file(path)
+        if table.jwt is None:
+            return table, None
+        from perdure_server.rpc.doors.issuer import Around, Issuer  # noqa: PLC0415 -- its libraries take time, and few servers need them
+
+        return table, Issuer(table, path.parent, Around(self._clock.unshifted, self._told), self._issuer)
+
+    def _changed(self) -> None:
         assert self.doors is not None, "the doors are made with the access file"
-        self.doors.replace(table)
+        assert self._access is not None, "it was read"
+        table, self._issuer = self._access.value
+        self.doors.replace(table, self._issuer)
+        self._follow()
+
+    def _follow(self) -> None:
+        if self._issuer is not None and self.doors is not None:
+            self._issuer.on_change = self.doors.ask_again
 
     def _told(self, what: str, outcome: str) -> None:
         self._telemetry.count("doors.reloads", what=what, outcome=outcome)

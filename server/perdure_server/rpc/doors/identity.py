@@ -80,6 +80,7 @@ class Admission(Struct, eq=False):
 
     identity: Identity
     asked: list[tuple[Permission, frozenset[str] | Scope, str]] | None = None
+    ends: float | None = None  # when the loop's time has come to this, its token has expired
 
 
 CURRENT: ContextVar[Admission | None] = ContextVar("perdure_admission", default=None)

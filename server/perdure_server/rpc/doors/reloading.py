@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from perdure_server.rpc.doors.access_file import DoorsInvalid
+from perdure_server.rpc import limits
+from perdure_server.rpc.doors.invalid import DoorsInvalid
 
 T = TypeVar("T")
 Stamp = tuple[tuple[int, int, int] | None, ...]
@@ -52,6 +53,17 @@ class Reloaded(Generic[T]):
 
     def _stamped(self) -> Stamp:
         return tuple(_stamp(path) for path in self._paths)
+
+
+def read_file(path: Path) -> bytes:
+    """Its bytes. Raises DoorsInvalid when it is not there or too large."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DoorsInvalid([f"{path}: cannot be read ({error.strerror})"]) from None
+    if len(data) > limits.DOORS_FILE:
+        raise DoorsInvalid([f"{path}: is larger than {limits.DOORS_FILE} bytes"])
+    return data
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
