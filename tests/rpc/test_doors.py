@@ -166,10 +166,8 @@ class TestStreams:
             }
             many: Any = served.workflows.WatchWorkflows(wire.WatchWorkflowsRequest(), metadata=access.metadata("a"))
             claims: Any = served.workers.Claim(None, metadata=access.metadata("a"))
-            pool = work.ClaimRequest(
-                hello=work.Hello(worker_id="w", pools=[claim_pb2.Pool(pool="p", workflow_type="note", any_contract=True)])
-            )
-            await claims.write(pool)
+            hello = work.Hello(worker_id="w", pools=[claim_pb2.Pool(pool="p", workflow_type="note", any_contract=True)])
+            await claims.write(work.ClaimRequest(hello=hello))
             for call in (*watches.values(), many, claims):
                 await call.read()
             access.write({name: roles for name, roles in callers.items() if name != "a"})
