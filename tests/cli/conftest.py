@@ -137,7 +137,7 @@ async def terminal(address: str, tmp_path: Path) -> AsyncIterator[Callable[..., 
     """Runs `perdure ARGUMENTS` in a pseudo-terminal of its own session, so that Ctrl-C is a real one."""
     opened: list[Terminal] = []
 
-    async def run(*arguments: str) -> Terminal:
+    async def run(*arguments: str, settings: dict[str, str] | None = None) -> Terminal:
         master, slave = pty.openpty()
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -147,7 +147,7 @@ async def terminal(address: str, tmp_path: Path) -> AsyncIterator[Callable[..., 
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            env=_environment(address, {"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"}),
+            env=_environment(address, {"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40", **(settings or {})}),
             cwd=tmp_path,
             start_new_session=True,
         )

@@ -7,6 +7,14 @@ CALL_TIMEOUT: Final = 30.0
 """A unary call with all its retries, unless the client is told otherwise."""
 FIRST_CONTACT_TIMEOUT: Final = 5.0
 """How long UNAVAILABLE is retried before the client has ever reached a server: probably none runs at that address."""
+REDRAW_INTERVAL: Final = 0.1
+"""How often a live picture is drawn at most."""
+REDRAW_IDLE_TIMEOUT: Final = 1.0
+"""How often it is drawn, and what events do not tell is read, when nothing happens."""
+COMPLETION_TIMEOUT: Final = 0.7
+"""How long a shell that completes a word waits for a server."""
+COMPLETIONS: Final = 100
+"""How many words a shell is offered."""
 COMMAND_CONNECT_TIMEOUT: Final = 1.5
 """The same for the command line, where a person waits."""
 RETRY_INITIAL_INTERVAL: Final = 0.1

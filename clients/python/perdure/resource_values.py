@@ -1,6 +1,6 @@
 """Resources of permits, as values."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from perdure.v1 import resource_pb2
@@ -45,6 +45,8 @@ class Resource:
     """How long the first of them has been ready; None: none waits."""
     holders: tuple[PermitHolder, ...]
     """Some of those who hold units."""
+    message: resource_pb2.Resource = field(repr=False)
+    """All that the server told."""
 
 
 def resource_of(message: resource_pb2.Resource) -> Resource:
@@ -63,6 +65,7 @@ def resource_of(message: resource_pb2.Resource) -> Resource:
         waiting=usage.waiting_count,
         oldest_wait=usage.oldest_wait.ToTimedelta() if usage.HasField("oldest_wait") else None,
         holders=tuple(_holder(holder) for holder in usage.holders),
+        message=message,
     )
 
 

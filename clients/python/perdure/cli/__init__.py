@@ -3,7 +3,7 @@
 Exit codes:
 
     0    done
-    1    the workflow has ended, but not COMPLETED (result, watch)
+    1    the workflow has ended, but not COMPLETED (result, watch, start --wait); a check failed (doctor)
     2    wrong usage
     3    no server was reached, or there was no answer in time
     4    refused: a value is wrong, or it is not possible in this state

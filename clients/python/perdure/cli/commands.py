@@ -13,23 +13,56 @@ from perdure.worker.plan import client_version
 GROUP: Final = "perdure.cli"
 """Entry points of this group are click Commands; the name of the entry point is the command's."""
 
-OWN: Final[Mapping[str, str]] = {
-    "start": "perdure.cli.start:start",
-    "signal": "perdure.cli.signal:signal",
-    "watch": "perdure.cli.watch:watch",
-    "result": "perdure.cli.result:result",
-    "show": "perdure.cli.show:show",
-    "list": "perdure.cli.listing:list_workflows",
-    "why": "perdure.cli.why:why",
-    "cancel": "perdure.cli.people:cancel",
-    "pause": "perdure.cli.people:pause",
-    "resume": "perdure.cli.people:resume",
-    "resolve": "perdure.cli.people:resolve",
-    "replay": "perdure.cli.people:replay",
-    "terminate": "perdure.cli.people:terminate",
-    "delete": "perdure.cli.people:delete",
-    "definitions": "perdure.cli.definitions:definitions",
+SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Workflows": {
+        "start": "perdure.cli.start:start",
+        "signal": "perdure.cli.signal:signal",
+        "watch": "perdure.cli.watch:watch",
+        "result": "perdure.cli.result:result",
+        "show": "perdure.cli.show:show",
+        "list": "perdure.cli.listing:list_workflows",
+        "count": "perdure.cli.listing:count",
+        "why": "perdure.cli.why:why",
+        "tail": "perdure.cli.tail:tail",
+        "attempts": "perdure.cli.history:attempts",
+        "rounds": "perdure.cli.history:rounds",
+        "children": "perdure.cli.history:children",
+    },
+    "What a person decides": {
+        "cancel": "perdure.cli.people:cancel",
+        "pause": "perdure.cli.people:pause",
+        "resume": "perdure.cli.people:resume",
+        "resolve": "perdure.cli.people:resolve",
+        "update-step": "perdure.cli.tuning:update_step",
+        "replay": "perdure.cli.people:replay",
+        "terminate": "perdure.cli.people:terminate",
+        "delete": "perdure.cli.people:delete",
+    },
+    "Many at once, and for good": {
+        "batches": "perdure.cli.batches:batches",
+        "purge": "perdure.cli.batches:purge",
+        "redact": "perdure.cli.batches:redact",
+        "export": "perdure.cli.files:export",
+        "import": "perdure.cli.files:import_workflow",
+    },
+    "What is set up": {
+        "definitions": "perdure.cli.definitions:definitions",
+        "schedules": "perdure.cli.schedules:schedules",
+        "resources": "perdure.cli.resources:resources",
+        "namespaces": "perdure.cli.resources:namespaces",
+    },
+    "Operate": {
+        "top": "perdure.cli.top:top",
+        "doctor": "perdure.cli.doctor:doctor",
+        "queues": "perdure.cli.fleet:queues",
+        "workers": "perdure.cli.fleet:workers",
+        "audit": "perdure.cli.fleet:audit",
+        "info": "perdure.cli.fleet:info",
+        "completion": "perdure.cli.completion:completion",
+    },
 }
+"""Where each command is, by the section of `perdure --help` that it stands in."""
+OWN: Final[Mapping[str, str]] = {name: place for section in SECTIONS.values() for name, place in section.items()}
 FROM_SERVER: Final[Mapping[str, str]] = {
     "dev": "everything on this machine, without configuration",
     "serve": "a server",
@@ -57,6 +90,14 @@ class Commands(click.Group):
                 return _load(point)
         return _missing(cmd_name) if cmd_name in FROM_SERVER else None
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """By section; what other distributions bring stands last."""
+        others = [name for name in self.list_commands(ctx) if name not in OWN]
+        for title, names in {**SECTIONS, "Servers": others}.items():
+            rows = [(name, command.get_short_help_str(100)) for name in names if (command := self.get_command(ctx, name)) is not None]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(client_version(), prog_name="perdure")
@@ -64,6 +105,8 @@ def cli() -> None:
     """Durable workflows: start them, watch them, signal them.
 
     The server is found by --address, else PERDURE_ADDRESS, else 127.0.0.1:7463, where `perdure dev` listens.
+    `-o json` is for programs. Exit codes: 0 done, 1 the workflow did not end well, or a check failed, 2 usage, 3 no server or
+    no answer in time, 4 refused, 5 not found, 6 access denied, 70 a bug, 130 interrupted.
     """
 
 

@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import click
-from rich.table import Table
 
 from perdure.answers import RegisteredDefinition
+from perdure.cli import versions
+from perdure.cli.completion import complete_type
 from perdure.cli.options import json_option
-from perdure.cli.output import ago, console, echo_json, message_json
+from perdure.cli.output import ago, echo_json, message_json
+from perdure.cli.rows import Listing, Shown, list_options
 from perdure.cli.session import connected
 from perdure.client import Client
 from perdure.definition_file import dump_definition, load_definition
@@ -15,6 +17,21 @@ from perdure.errors import Unavailable
 from perdure.v1 import definition_pb2
 
 file_argument = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
+DEFINITIONS = Listing[RegisteredDefinition](
+    {
+        "TYPE": lambda stored: stored.workflow_type,
+        "VERSION": lambda stored: stored.version,
+        "ACTIVE": lambda stored: "yes" if stored.active else "",
+        "PAUSED": lambda stored: "yes" if stored.message.HasField("pause") else "",
+        "REGISTERED": lambda stored: ago(stored.register_time),
+        "FINGERPRINT": lambda stored: stored.fingerprint,
+    },
+    name=lambda stored: f"{stored.workflow_type} {stored.fingerprint}",
+    message=lambda stored: stored.message,
+    nothing="no definition",
+)
 
 
 @click.group()
@@ -59,21 +76,14 @@ async def show(client: Client, *, workflow_type: str, fingerprint: str, as_json:
 
 
 @definitions.command("list")
-@click.argument("workflow_type", metavar="[TYPE]", required=False)
-@json_option
+@click.argument("workflow_type", metavar="[TYPE]", required=False, shell_complete=complete_type)
+@click.option("--active", "active_only", is_flag=True, help="Only those that new starts use.")
+@list_options
 @connected
-async def list_definitions(client: Client, *, workflow_type: str | None, as_json: bool) -> None:
+async def list_definitions(client: Client, *, workflow_type: str | None, active_only: bool, shown: Shown, as_json: bool) -> None:
     """List definitions, of one type or all."""
-    table = Table(box=None, header_style="bold")
-    for title in ("TYPE", "VERSION", "ACTIVE", "REGISTERED", "FINGERPRINT"):
-        table.add_column(title, overflow="fold")
-    async for stored in client.definitions.list(workflow_type or ""):
-        if as_json:
-            click.echo(message_json(stored.message))
-        active = "yes" if stored.active else ""
-        table.add_row(stored.workflow_type, stored.version, active, ago(stored.register_time), stored.fingerprint[:16])
-    if not as_json:
-        console().print(table)
+    del as_json
+    await DEFINITIONS.show(client.definitions.list(workflow_type or "", active_only=active_only), shown)
 
 
 @definitions.command()
@@ -107,6 +117,10 @@ async def lint(client: Client, *, file: Path, offline: bool, as_json: bool) -> N
         click.echo(f"{file}: valid, fingerprint {checked.fingerprint}")
     if checked is not None:
         _warn(checked)
+
+
+for command in (versions.pause, versions.resume, versions.delete, versions.migrate, versions.test):
+    definitions.add_command(command)
 
 
 async def _check(client: Client, definition: definition_pb2.Definition) -> RegisteredDefinition | None:

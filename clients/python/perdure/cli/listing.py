@@ -1,54 +1,59 @@
-"""perdure list."""
+"""perdure list and count."""
 
 import click
 
-from perdure.cli.options import Label, json_option
-from perdure.cli.output import console, message_json, workflows_table
+from perdure.cli.filters import filter_options
+from perdure.cli.options import json_option
+from perdure.cli.output import ago, coloured, echo_json
+from perdure.cli.rows import Listing, Shown, list_options
 from perdure.cli.session import connected
 from perdure.client import Client
-from perdure.view import Workflow, WorkflowState
+from perdure.counting import GroupBy
+from perdure.filtering import Filter
+from perdure.view import Workflow
 
-_STATES = [state.lower() for state in WorkflowState if state is not WorkflowState.UNKNOWN]
+WORKFLOWS = Listing[Workflow](
+    {
+        "TYPE": lambda workflow: workflow.workflow_type,
+        "KEY": lambda workflow: workflow.business_key,
+        "ROUND": lambda workflow: str(workflow.round),
+        "STATE": lambda workflow: coloured(workflow.state),
+        "PHASE": lambda workflow: workflow.phase,
+        "STARTED": lambda workflow: ago(workflow.start_time),
+        "LABELS": lambda workflow: " ".join(f"{name}={value}" for name, value in workflow.labels.items()),
+    },
+    name=lambda workflow: f"{workflow.workflow_type} {workflow.business_key}",
+    message=lambda workflow: workflow.message,
+    nothing="no workflow matches",
+)
 
 
 @click.command("list")
-@click.argument("workflow_type", metavar="[TYPE]", required=False)
-@click.option(
-    "--state", "states", type=click.Choice(_STATES, case_sensitive=False), multiple=True, help="Only these; several times for several."
-)
-@click.option("--label", "labels", type=Label(), multiple=True, help="Only those with this label.")
-@click.option("--key", "keys", multiple=True, help="Only these business keys.")
+@filter_options
 @click.option("--oldest-first", is_flag=True, help="Default: newest first.")
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="How many at most.")
+@list_options
+@connected
+async def list_workflows(client: Client, *, where: Filter, oldest_first: bool, shown: Shown, as_json: bool) -> None:
+    """List workflows, newest first.
+
+    perdure list note --state running -o name | xargs -n 2 perdure cancel
+    """
+    del as_json
+    await WORKFLOWS.show(client.list(where=where, oldest_first=oldest_first), shown)
+
+
+@click.command()
+@filter_options
+@click.option("--by", type=click.Choice(["state", "workflow_type", "phase"]), help="Also split the number.")
 @json_option
 @connected
-async def list_workflows(
-    client: Client,
-    *,
-    workflow_type: str | None,
-    states: tuple[str, ...],
-    labels: tuple[tuple[str, str], ...],
-    keys: tuple[str, ...],
-    oldest_first: bool,
-    limit: int,
-    as_json: bool,
-) -> None:
-    """List workflows, newest first; with --json one JSON object a line."""
-    found: list[Workflow] = []
-    more = False
-    wanted = [WorkflowState[state.upper()] for state in states]
-    async for workflow in client.list(workflow_type, states=wanted, labels=dict(labels), keys=keys, oldest_first=oldest_first):
-        if len(found) == limit:
-            more = True
-            break
-        found.append(workflow)
-        if as_json:
-            click.echo(message_json(workflow.message))
+async def count(client: Client, *, where: Filter, by: GroupBy | None, as_json: bool) -> None:
+    """Count workflows. `~` before a number: it is an estimate."""
+    found = await client.count(where, group_by=by)
     if as_json:
+        echo_json({"count": found.count, "estimate": found.is_estimate, "groups": dict(found.groups)})
         return
-    if not found:
-        click.echo("no workflow matches", err=True)
-        return
-    console().print(workflows_table(found))
-    if more:
-        click.echo(f"(more than {limit}: --limit shows more)", err=True)
+    sign = "~" if found.is_estimate else ""
+    for group, number in found.groups.items():
+        click.echo(f"{sign}{number}\t{group}")
+    click.echo(f"{sign}{found.count}")

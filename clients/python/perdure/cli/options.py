@@ -10,6 +10,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import click
 
+from perdure.cli.completion import complete_key, complete_type
 from perdure.durations import parse_duration
 from perdure.payloads import Payload
 
@@ -87,8 +88,8 @@ def json_option(command: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-type_argument = click.argument("workflow_type", metavar="TYPE")
-key_argument = click.argument("key", metavar="KEY")
+type_argument = click.argument("workflow_type", metavar="TYPE", shell_complete=complete_type)
+key_argument = click.argument("key", metavar="KEY", shell_complete=complete_key)
 
 
 def _refuse_constant(name: str) -> NoReturn:

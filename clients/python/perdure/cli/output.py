@@ -14,7 +14,7 @@ from rich.text import Text
 
 from perdure import payloads
 from perdure.v1 import payload_pb2
-from perdure.view import StepView, Workflow
+from perdure.view import StepView
 
 COLOURS = {
     "COMPLETED": "green",
@@ -79,18 +79,6 @@ def ago(time: datetime | None) -> str:
     size, unit = next(((size, unit) for size, unit in units if seconds >= size), (1, "s"))
     told = f"{int(seconds // size)}{unit}"
     return f"{told} ago" if distance >= timedelta() else f"in {told}"
-
-
-def workflows_table(workflows: Iterable[Workflow]) -> Table:
-    """Workflows, one a row."""
-    table = Table(box=None, header_style="bold")
-    for title in ("TYPE", "KEY", "ROUND", "STATE", "PHASE", "STARTED", "LABELS"):
-        table.add_column(title, overflow="fold")
-    for workflow in workflows:
-        labels = " ".join(f"{name}={value}" for name, value in workflow.labels.items())
-        names = (workflow.workflow_type, workflow.business_key, str(workflow.round))
-        table.add_row(*names, coloured(workflow.state), workflow.phase, ago(workflow.start_time), labels)
-    return table
 
 
 def steps_table(steps: Iterable[StepView]) -> Table:

@@ -1,26 +1,26 @@
-"""perdure watch: live in a terminal, a line per event otherwise."""
+"""perdure watch: a graph with bars that redraws in place in a terminal, a line per event otherwise."""
 
 import asyncio
-from collections import deque
+import time
 
 import click
 from google.protobuf import json_format
 from google.protobuf.message import Message
-from rich.console import Group, RenderableType
+from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
+from perdure import limits
+from perdure.cli.board import Board
 from perdure.cli.options import json_option, key_argument, type_argument
-from perdure.cli.output import COLOURS, coloured, console, echo_json, shortened, steps_table
+from perdure.cli.output import console, echo_json
 from perdure.cli.session import NOT_COMPLETED, connected
 from perdure.client import Client
+from perdure.errors import PerdureError
 from perdure.events import Change, End, Event, Frame, FramesReset, Gap, Snapshot
 from perdure.run import Run
-from perdure.view import Workflow, WorkflowState
+from perdure.view import WorkflowState
 from perdure.watching import Watching
-
-_LOG_LINES = 12
-_TEXT_LENGTH = 400
 
 
 @click.command()
@@ -35,14 +35,17 @@ _TEXT_LENGTH = 400
 async def watch(
     client: Client, *, workflow_type: str, key: str, frames: bool, follow: bool, resume_token: str, plain: bool, as_json: bool
 ) -> int:
-    """Watch a workflow until its end. Exit code 1 if it did not end well; --json prints one JSON object a line."""
+    """Watch a workflow until its end: its steps as a graph, with progress. Exit code 1 if it did not end well.
+
+    Without a terminal, or with --plain, it is a line per event; with --json one JSON object a line.
+    """
     run = client.run(workflow_type, key)
     events = run.watch(frames=frames, follow=follow, resume_token=resume_token)
     if as_json:
         return await _lines(events, as_json=True)
     if plain or not console().is_terminal:
         return await _lines(events, as_json=False)
-    return await _live(run, events)
+    return await _live(client, run, events)
 
 
 async def _lines(events: Watching, *, as_json: bool) -> int:
@@ -56,57 +59,83 @@ async def _lines(events: Watching, *, as_json: bool) -> int:
     return code
 
 
-async def _live(run: Run, events: Watching) -> int:
+async def _live(client: Client, run: Run, events: Watching) -> int:
+    screen = console()
     board = Board(f"{run.ref.workflow_type}/{run.key}")
     code = 0
-    with Live(board.render(), console=console(), auto_refresh=False) as live:
-        async for event in events:
-            board.take(event)
-            if isinstance(event, Change):
-                # A change tells what moved, not all that a row shows: the row is read anew.
-                board.workflow = await run.get()
-            live.update(board.render(), refresh=True)
-            code = _code(event, code)
-            await asyncio.sleep(0)
+    with Live(Text(""), console=screen, auto_refresh=False, vertical_overflow="crop") as live:
+        painter = Painter(client, run, board, live)
+        drawing = asyncio.create_task(painter.paint())
+        try:
+            async for event in events:
+                board.take(event)
+                painter.news(event)
+                code = _code(event, code)
+        finally:
+            drawing.cancel()
+            await asyncio.gather(drawing, return_exceptions=True)
+        await painter.look()
+        painter.draw()
     return code
 
 
-class Board:
-    """What a live watch shows: steps, running texts, the last events."""
+class Painter:
+    """Redraws when there is news, a few times a second at most; asks for what events do not tell: order of steps and phases."""
 
-    def __init__(self, name: str) -> None:
-        self.workflow: Workflow | None = None
-        self._name = name
-        self._texts: dict[tuple[str, int], str] = {}
-        self._log: deque[str] = deque(maxlen=_LOG_LINES)
+    def __init__(self, client: Client, run: Run, board: Board, live: Live) -> None:
+        self._client = client
+        self._run = run
+        self._board = board
+        self._live = live
+        self._changed = asyncio.Event()
+        self._arranged = ""
+        self._stale = False
 
-    def take(self, event: Event) -> None:
-        """Notes one event."""
-        if isinstance(event, Snapshot):
-            self.workflow = event.workflow
-            self._texts.clear()
-        elif isinstance(event, Frame) and event.kind == "TEXT":
-            place = (event.step, event.claim_no)
-            self._texts[place] = self._texts.get(place, "") + event.text
+    def news(self, event: Event) -> None:
+        """Something is to be shown."""
+        self._stale = self._stale or isinstance(event, Change)
+        self._changed.set()
+
+    async def paint(self) -> None:
+        """Draws until it is cancelled."""
+        looked = time.monotonic()
+        while True:
+            try:
+                async with asyncio.timeout(limits.REDRAW_IDLE_TIMEOUT):
+                    await self._changed.wait()
+            except TimeoutError:
+                pass  # the times on the screen go on
+            self._changed.clear()
+            await self._arrange()
+            if self._stale and time.monotonic() - looked > limits.REDRAW_IDLE_TIMEOUT:
+                await self.look()
+                looked = time.monotonic()
+            self.draw()
+            await asyncio.sleep(limits.REDRAW_INTERVAL)
+
+    def draw(self) -> None:
+        """Draws once."""
+        width, height = self._live.console.size
+        self._live.update(Group(*self._board.lines(width, height - 1)), refresh=True)
+
+    async def look(self) -> None:
+        """Reads phases and times, which changes do not tell."""
+        self._stale = False
+        try:
+            self._board.show(await self._run.get(with_values=False))
+        except PerdureError:
+            return  # the watch itself tells what is wrong
+
+    async def _arrange(self) -> None:
+        workflow = self._board.workflow
+        if workflow is None or workflow.definition_fingerprint == self._arranged:
             return
-        elif isinstance(event, Frame) and event.kind == "PROGRESS":
-            self._texts[event.step, event.claim_no] = event.text
-            return
-        elif isinstance(event, FramesReset):
-            self._texts = {place: text for place, text in self._texts.items() if place[0] != event.step or place[1] > event.claim_no}
-        self._log.append(str(event))
-
-    def render(self) -> RenderableType:
-        """The board as it is now."""
-        parts: list[RenderableType] = []
-        if self.workflow is None:
-            parts.append(Text(f"{self._name}: connecting", style=COLOURS["BLOCKED"]))
-        else:
-            head = Text.assemble((self._name, "bold"), " ", coloured(self.workflow.state), f" round {self.workflow.round}")
-            parts += [head, steps_table(self.workflow.steps.values())]
-        parts += [Text(f"{step}: {shortened(text[-_TEXT_LENGTH:], _TEXT_LENGTH)}") for (step, _), text in self._texts.items()]
-        parts.append(Text("\n".join(self._log), style=COLOURS["BLOCKED"]))
-        return Group(*parts)
+        self._arranged = workflow.definition_fingerprint
+        try:
+            stored = await self._client.definitions.get(workflow.workflow_type, workflow.definition_fingerprint)
+        except PerdureError:
+            return  # without it, the steps are a list
+        self._board.arrange({step.name: tuple(step.depends_on) for step in stored.message.definition.steps})
 
 
 def event_json(event: Event) -> dict[str, object]:

@@ -85,6 +85,11 @@ class Client(WorkflowFinder):
         """Closes the connection; calls that still run end."""
         self._calls.close()
 
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether its connections use TLS."""
+        return self._calls.credentials is not None
+
     def worker(
         self,
         *definitions: Definition,
