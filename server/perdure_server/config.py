@@ -24,6 +24,7 @@ STORE_RETRY_MS: Final = 500
 CLOSE_MS: Final = 500
 TEST_DRAIN_GRACE_MS: Final = 500  # of a server inside a test
 AFTER_GRACE_MS: Final = 1_500
+COLLECTED_OBJECTS: Final = 10_000  # new containers before Python looks for cycles among them; its own default is 700
 
 _REDIS_SCHEMES: Final = ("redis", "rediss", "unix", "redis+sentinel", "redis+cluster", "rediss+sentinel", "rediss+cluster")
 

@@ -28,7 +28,7 @@ def _arguments(kind: str, directory: Path) -> list[str] | None:
     flags = ["--host", "127.0.0.1", "--storage-path", str(data), "--cache-size", "256M", "--sync-on-commit"]
     if kind == "secantusd-rs":
         binary = shutil.which("secantusd-rs") or shutil.which("secantusd-rs", path="/opt/secantus/bin")
-        return [binary, *flags] if binary else None
+        return [binary, *flags, "--oplog-async", "--oplog-nonlogged"] if binary else None  # as the embedded one runs
     return [sys.executable, "-m", "secantus", *flags] if store_available() else None
 
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 import grpc
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 RequestT_contra = TypeVar("RequestT_contra", contravariant=True)
 S = TypeVar("S")
 A = TypeVar("A")
+K = TypeVar("K")
 
 CLIENT_NAME: Final = "perdure-python"
 
@@ -104,6 +105,7 @@ class Calls(Contact):
         self._given = channel
         self._channel: aio.Channel | None = None
         self._process_id = 0
+        self._stubs: dict[tuple[object, object], Any] = {}
 
     @property
     def channel(self) -> aio.Channel:
@@ -120,17 +122,25 @@ class Calls(Contact):
     @property
     def workflows(self) -> "WorkflowServiceAsyncStub":
         """What business services call."""
-        return WorkflowServiceStub(self.channel)
+        return self._stub(WorkflowServiceStub)
 
     @property
     def workers(self) -> "WorkerServiceAsyncStub":
         """What workers call."""
-        return WorkerServiceStub(self.channel)
+        return self._stub(WorkerServiceStub)
 
     @property
     def admin(self) -> "AdminServiceAsyncStub":
         """What operators and deployments call."""
-        return AdminServiceStub(self.channel)
+        return self._stub(AdminServiceStub)
+
+    def _stub(self, kind: Callable[[aio.Channel], K]) -> K:
+        # Kept: a stub makes an object for every method of its service, which costs as much as a call.
+        channel = self.channel
+        stub: K | None = self._stubs.get((kind, channel))
+        if stub is None:
+            stub = self._stubs[kind, channel] = kind(channel)
+        return stub
 
     async def unary(self, method: Method[RequestT_contra, S], request: RequestT_contra, within: float | None = None) -> S:
         """One call with its retries, `within` so many seconds (None: the client's). Raises PerdureError."""
@@ -188,6 +198,7 @@ class Calls(Contact):
     async def close(self) -> None:
         """Closes the channel; calls that still run end with CANCELLED."""
         channel, self._channel = self._channel, None
+        self._stubs.clear()
         if channel is not None:
             await channel.close(None)
 

@@ -17,6 +17,27 @@ _BRACKETS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|([\[\]{}])', 
 _number: Final = "\ud800".__add__
 
 
+class _Unacceptable(Exception):
+    """Well-formed for Python's decoder, but not for us."""
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _Unacceptable(f"is not JSON: {name} is no JSON number")
+
+
+def _pairs(items: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(items)
+    if len(found) != len(items):
+        raise _Unacceptable("has a duplicate key in a JSON object")
+    return found
+
+
+# Made once: making a decoder costs more than decoding what most payloads are.
+_decode: Final = json.JSONDecoder(parse_float=_number, parse_int=_number, parse_constant=_refuse_constant, object_pairs_hook=_pairs).decode
+_decode_plain: Final = json.JSONDecoder(parse_float=str, parse_int=str).decode
+_encode: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
+
 def payload_digest(field: str, payload: Payload | None) -> bytes:
     """16 bytes that are equal exactly when two payloads count as the same input. Raises FieldViolation for what is no JSON."""
     digest = hashlib.sha256()
@@ -40,29 +61,23 @@ def check_json(field: str, text: str) -> None:
 
 
 def _parse(field: str, text: str) -> object:
-    def refuse(what: str) -> NoReturn:
-        raise FieldViolation([(field, what)], Reason.PAYLOAD_INVALID)
-
-    def refuse_constant(name: str) -> NoReturn:
-        refuse(f"is not JSON: {name} is no JSON number")
-
-    def pairs(items: list[tuple[str, object]]) -> dict[str, object]:
-        found = dict(items)
-        if len(found) != len(items):
-            refuse("has a duplicate key in a JSON object")
-        return found
-
     if _is_too_deep(text):
-        refuse(f"nests deeper than {limits.JSON_DEPTH} levels")
+        raise _refused(field, f"nests deeper than {limits.JSON_DEPTH} levels")
     try:
-        value: object = json.loads(text, parse_float=_number, parse_int=_number, parse_constant=refuse_constant, object_pairs_hook=pairs)
+        value: object = _decode(text)
         if "\\u" in text:
-            _canonical(json.loads(text, parse_float=str, parse_int=str)).encode()  # a lone surrogate has no UTF-8 form
+            _canonical(_decode_plain(text)).encode()  # a lone surrogate has no UTF-8 form
+    except _Unacceptable as error:
+        raise _refused(field, str(error)) from None
     except UnicodeEncodeError:
-        refuse("is not JSON: a \\u escape is half of a surrogate pair")
+        raise _refused(field, "is not JSON: a \\u escape is half of a surrogate pair") from None
     except (ValueError, RecursionError) as error:
-        refuse(f"is not JSON: {error.args[0] if error.args else 'unreadable'}")
+        raise _refused(field, f"is not JSON: {error.args[0] if error.args else 'unreadable'}") from None
     return value
+
+
+def _refused(field: str, what: str) -> FieldViolation:
+    return FieldViolation([(field, what)], Reason.PAYLOAD_INVALID)
 
 
 def _is_too_deep(text: str) -> bool:
@@ -80,4 +95,4 @@ def _is_too_deep(text: str) -> bool:
 
 
 def _canonical(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return _encode(value)

@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import grpc
@@ -27,6 +28,7 @@ RequestT_contra = TypeVar("RequestT_contra", contravariant=True)
 S_co = TypeVar("S_co", covariant=True)
 S = TypeVar("S")
 A = TypeVar("A")
+K = TypeVar("K")
 
 
 class Method(Protocol[RequestT_contra, S_co]):
@@ -52,6 +54,7 @@ class Calls(Contact):
         self._given = channel
         self._channel: grpc.Channel | None = None
         self._process_id = 0
+        self._stubs: dict[tuple[object, object], Any] = {}
         self._opening = threading.Lock()
 
     @property
@@ -70,12 +73,20 @@ class Calls(Contact):
     @property
     def workflows(self) -> WorkflowServiceStub:
         """What business services call."""
-        return WorkflowServiceStub(self.channel)
+        return self._stub(WorkflowServiceStub)
 
     @property
     def admin(self) -> AdminServiceStub:
         """What operators and deployments call."""
-        return AdminServiceStub(self.channel)
+        return self._stub(AdminServiceStub)
+
+    def _stub(self, kind: Callable[[grpc.Channel], K]) -> K:
+        # Kept: a stub makes an object for every method of its service, which costs as much as a call.
+        channel = self.channel
+        stub: K | None = self._stubs.get((kind, channel))
+        if stub is None:
+            stub = self._stubs[kind, channel] = kind(channel)
+        return stub
 
     def unary(self, method: Method[RequestT_contra, S], request: RequestT_contra, within: float | None = None) -> S:
         """One call with its retries, `within` so many seconds (None: the client's). Raises PerdureError."""
@@ -131,6 +142,7 @@ class Calls(Contact):
     def close(self) -> None:
         """Closes the channel; calls that still run end with CANCELLED."""
         channel, self._channel = self._channel, None
+        self._stubs.clear()
         if channel is not None:
             channel.close()
 
