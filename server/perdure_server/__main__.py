@@ -14,6 +14,7 @@ USAGE: Final = """usage: python -m perdure_server COMMAND
 
   serve [flags]       serve until SIGTERM; flags and variables: see `config`
   config [--markdown] what can be set
+  metrics             what is measured: the table of docs/metrics.md
   health [flags] [--liveness]
                       ask the server at --address and --port: exit code 0 when it serves
 """
@@ -22,7 +23,7 @@ USAGE: Final = """usage: python -m perdure_server COMMAND
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    commands = {"serve": _serve, "config": _config, "health": _health}
+    commands = {"serve": _serve, "config": _config, "metrics": _metrics, "health": _health}
     command = commands.get(given[0]) if given else None
     if command is None:
         return _usage()
@@ -45,6 +46,15 @@ def _config(arguments: Sequence[str]) -> int:
     if list(arguments) not in ([], ["--markdown"]):
         return _usage()
     print(configuration.markdown(), end="")
+    return 0
+
+
+def _metrics(arguments: Sequence[str]) -> int:
+    if arguments:
+        return _usage()
+    from perdure_server.telemetry.metrics_page import table  # noqa: PLC0415 -- only this command needs it
+
+    print(table(), end="")
     return 0
 
 

@@ -150,7 +150,18 @@ class Config:
         "How long a worker's or watcher's stream lives before it is asked to come again, so that it finds servers that were added.",
         _whole(limits.SECOND, 86_400_000),
     )
-    otlp_endpoint: str = _setting("", "OTLP over gRPC, such as `http://collector:4317`, for traces. Empty: none.", _url("http", "https"))
+    otlp_endpoint: str = _setting(
+        "", "OTLP over gRPC, such as `http://collector:4317`, for traces and metrics. Empty: none.", _url("http", "https")
+    )
+    otlp_metrics: bool = _setting(True, "Push metrics to `otlp-endpoint`, too, every 30 s.", _switch)
+    metrics_port: int = _setting(
+        0, "Port of the endpoint that Prometheus reads (see metrics.md), such as 9464. 0: no endpoint.", _whole(0, 65_535)
+    )
+    metrics_address: str = _setting(
+        "127.0.0.1",
+        "Address of that endpoint. It has names of namespaces, types, queues and steps, no payloads, and asks for no token.",
+        _text,
+    )
     trace_sample_ratio: float = _setting(
         1.0, "Share of workflows that are traced when the caller sends no trace context; a caller's own decision stands.", _ratio
     )

@@ -33,6 +33,7 @@ from perdure_server.ports.coordination import Coordination
 from perdure_server.ports.errors import StoreError, StoreUnavailable
 from perdure_server.ports.outbox import Outbox
 from perdure_server.ports.store import Store
+from perdure_server.ports.telemetry import Meter
 from perdure_server.rpc.doors.certificates import TlsFiles
 from perdure_server.rpc.doors.entrance import DoorSettings
 from perdure_server.rpc.doors.invalid import DoorsInvalid
@@ -41,7 +42,8 @@ from perdure_server.rpc.server_info import ServerFacts
 from perdure_server.store.mongo import MongoStore
 from perdure_server.store.outbox import MongoOutbox
 from perdure_server.telemetry.logs import configure
-from perdure_server.telemetry.open_telemetry import OpenTelemetry, otlp_exporter
+from perdure_server.telemetry.open_telemetry import MetricsOptions, OpenTelemetry, otlp_exporter, otlp_metric_exporter
+from perdure_server.telemetry.prometheus import MetricsAddressError
 
 LOGGER = logging.getLogger(__name__)
 
@@ -75,23 +77,23 @@ async def serve(config: Config, parts: Parts | None = None) -> AsyncIterator[Run
     """Serve for the time of the context, and stop in order when it is left.
 
     Raises StoreError when the store cannot be used, StoreUnavailable when it is not reached within store_wait_ms, AddressInUse,
-    DoorsInvalid when a file of the doors cannot be used.
+    MetricsAddressError, DoorsInvalid when a file of the doors cannot be used.
     """
     parts = parts or Parts()
     async with AsyncExitStack() as stack:
-        store = parts.store or MongoStore(config.mongo_url, config.database, config.driver)
+        server_id = secrets.token_hex(6)
+        telemetry = parts.telemetry or _telemetry(config, server_id)
+        telemetry.open()
+        stack.push_async_callback(telemetry.close)
+        store = parts.store or MongoStore(config.mongo_url, config.database, config.driver, meter=telemetry)
         stack.push_async_callback(_bounded, "store", store.close)
         await _open_store(store, config.store_wait_ms)
         clock = StoreClock(store.time)
         for _ in range(configuration.CLOCK_FIRST_SAMPLES):
             await clock.sync()
-        coordination = (parts.coordination or _coordination(config))(clock)
+        coordination = (parts.coordination or _coordination(config, telemetry))(clock)
         stack.push_async_callback(_bounded, "coordination", coordination.close)
         await coordination.open()
-        server_id = secrets.token_hex(6)
-        telemetry = parts.telemetry or _telemetry(config, server_id)
-        telemetry.open()
-        stack.push_async_callback(telemetry.close)
         told = ShiftedClock(clock) if parts.test else clock
         outboxes = await _outboxes(config, parts, stack)
         settings = _settings(config, parts, server_id)
@@ -185,17 +187,21 @@ async def _bounded(name: str, close: Callable[[], Awaitable[None]]) -> None:
         LOGGER.exception("%s failed to close", name)
 
 
-def _coordination(config: Config) -> Callable[[StoreClock], Coordination]:
+def _coordination(config: Config, meter: Meter) -> Callable[[StoreClock], Coordination]:
     if not config.redis_url:
         return LocalCoordination
     from perdure_server.coordination.redis import RedisCoordination  # noqa: PLC0415 -- a quarter of the start's time, if unused
 
-    return lambda _clock: RedisCoordination(config.redis_url, config.redis_prefix)
+    return lambda _clock: RedisCoordination(config.redis_url, config.redis_prefix, meter=meter)
 
 
 def _telemetry(config: Config, server_id: str) -> OpenTelemetry:
-    exporter = otlp_exporter(config.otlp_endpoint) if config.otlp_endpoint else None
-    return OpenTelemetry(exporter, {"service.instance.id": server_id, "service.version": version("perdure-server")})
+    endpoint = config.otlp_endpoint
+    metrics = MetricsOptions(
+        config.metrics_address, config.metrics_port or None, otlp_metric_exporter(endpoint) if endpoint and config.otlp_metrics else None
+    )
+    facts = {"service.instance.id": server_id, "service.version": version("perdure-server")}
+    return OpenTelemetry(otlp_exporter(endpoint) if endpoint else None, facts, metrics)
 
 
 def _summary(engine: Engine) -> str:
@@ -265,7 +271,7 @@ def run(config: Config) -> int:
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve_until_signalled(config))
-    except (StoreError, AddressInUse, DoorsInvalid) as error:
+    except (StoreError, AddressInUse, DoorsInvalid, MetricsAddressError) as error:
         print(f"perdure serve: {error}", file=sys.stderr)
         return EXIT_FAILED
     return 0

@@ -35,6 +35,7 @@ from perdure_server.ports.store import Session
 from perdure_server.ports.telemetry import AttemptSpan, WorkflowSpan
 from perdure_server.store.memory import MemoryStore, MemoryWorkflows
 from perdure_server.store.memory_sessions import MemorySessions
+from perdure_server.telemetry.meters import Meters
 from tests.engine.faults import FrailCoordination, StoreFaults
 from tests.engine.virtual_loop import VirtualLoop
 from tests.engine.workers import Script, Worker, completing
@@ -47,12 +48,14 @@ EPOCH = 1_800_000_000_000  # store time at the loop's 0 s
 TYPE = "note"
 
 
-class Spans:
+class Spans(Meters):
     """The Telemetry port, kept in lists."""
 
     enabled = True
+    measured = False
 
     def __init__(self) -> None:
+        super().__init__()
         self.attempts: list[AttemptSpan] = []
         self.started: list[WorkflowSpan] = []
         self.ended: list[WorkflowSpan] = []
@@ -65,9 +68,6 @@ class Spans:
 
     def workflow_ended(self, span: WorkflowSpan) -> None:
         self.ended.append(span)
-
-    def count(self, name: str, amount: int = 1, **labels: str) -> None:
-        pass
 
 
 class World:

@@ -11,6 +11,7 @@ from perdure.v1 import workflow_service_pb2 as workflows
 from perdure.v1.claim_pb2 import HeldClaim, OfferedDefinition, Pool
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import Reason
+from perdure_server.ports.instruments import RPC_TIME
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.encode.workers import reason_value
 from perdure_server.rpc.transport import EOF
@@ -279,9 +280,8 @@ class TestEnds:
             worker = stream(Served(served.running, channel))
             await worker.hello()
             await worker.say(credit=wire.Credit(pool="p", count=30))
-            counts = served.running.telemetry.counts
-            cut = ("rpc.calls", (("code", "RESOURCE_EXHAUSTED"), ("method", "/perdure.v1.WorkerService/Claim")))
-            await eventually(lambda: counts[cut] == 1)
+            cut = ("grpc", "perdure.v1.WorkerService/Claim", "RESOURCE_EXHAUSTED")
+            await eventually(lambda: served.running.telemetry.counted(RPC_TIME, cut) == 1)
             worker.call.cancel()
 
     async def test_c59_many_streams_leave_no_handler_and_no_task(self, served: Served, eventually: Eventually) -> None:

@@ -104,7 +104,7 @@ class Service:
 @pytest.fixture
 async def service() -> AsyncIterator[Service]:
     counts: Counter[tuple[str, str]] = Counter()
-    guard = Guard(lambda method, code: counts.update([(method.rpartition("/")[2], code)]))
+    guard = Guard(lambda method, code, _took: counts.update([(method.rpartition("/")[2], code)]))
     dummy = Dummy()
     server = grpc.aio.server(interceptors=(guard,))
     server.add_generic_rpc_handlers((dummy.handler(),))

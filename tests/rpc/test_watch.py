@@ -11,6 +11,7 @@ from perdure.v1 import workflow_service_pb2 as wire
 from perdure_server.engine.values import FrameItem, KeepAliveItem
 from perdure_server.kernel.values import Payload
 from perdure_server.ports.coordination import Frame
+from perdure_server.ports.instruments import RPC_TIME
 from perdure_server.rpc import limits, watch_stream
 from perdure_server.rpc.encode.watching import response
 from tests.conftest import Eventually
@@ -166,9 +167,8 @@ async def test_c62_a_watcher_that_does_not_read_is_cut_and_may_resume(
     narrow = (("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 65_536))
     async with grpc.aio.insecure_channel(f"127.0.0.1:{served.running.port}", options=narrow) as channel:
         slow = Reader(Served(served.running, channel), include_frames=True)
-        counts = served.running.telemetry.counts
-        cut = ("rpc.calls", (("code", "RESOURCE_EXHAUSTED"), ("method", "/perdure.v1.WorkflowService/Watch")))
-        await eventually(lambda: counts[cut] == 1)
+        cut = ("grpc", "perdure.v1.WorkflowService/Watch", "RESOURCE_EXHAUSTED")
+        await eventually(lambda: served.running.telemetry.counted(RPC_TIME, cut) == 1)
         slow.call.cancel()
     resumed = Reader(served, include_frames=True)
     await resumed.until("frame", 14)

@@ -4,6 +4,7 @@ One task owns the connection. A caller only waits for its own replies; a cancell
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -14,7 +15,10 @@ from perdure_server.coordination.limits import BATCH_COMMANDS, BATCH_SIZE, IDLE_
 from perdure_server.coordination.link import Link
 from perdure_server.coordination.scripts import Command, with_source
 from perdure_server.coordination.wire import Reply, Session
+from perdure_server.kernel.limits import SECOND
 from perdure_server.ports.errors import CoordinationUnavailable
+from perdure_server.ports.instruments import DATABASE_TIME
+from perdure_server.ports.telemetry import SILENCE, Meter
 
 # Answers of a server that is not, or no longer, the one to write to: look the address up again.
 _MOVED_AWAY = (ReadOnlyError, ClusterDownError)
@@ -60,7 +64,8 @@ class _Request:
 class Commands:
     """Sends commands in the order of the calls; every call ends within about twice `timeout` ms, whatever the network does."""
 
-    def __init__(self, endpoint: Endpoint, timeout: int) -> None:
+    def __init__(self, endpoint: Endpoint, timeout: int, meter: Meter = SILENCE) -> None:
+        self._meter = meter
         self.link = Link("commands", self._use)
         self.server: ServerInfo | None = None
         self._endpoint = endpoint
@@ -128,13 +133,18 @@ class Commands:
         while True:
             batch = await self._next_batch(session)
             commands = [command for request in batch for command in request.commands]
+            sent = time.perf_counter()
+            failed = ""
             try:
                 async with asyncio.timeout(self._timeout):
                     replies = await self._execute(session, commands)
             except BaseException as error:
+                failed = type(error).__name__
                 for request in batch:
                     request.fail(error)
                 raise
+            finally:
+                self._meter.record(DATABASE_TIME, (time.perf_counter() - sent) * SECOND, ("redis", "PIPELINE", failed))
             position = 0
             for request in batch:
                 request.answer(replies[position : position + len(request.commands)])

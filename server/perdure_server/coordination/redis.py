@@ -16,6 +16,7 @@ from perdure_server.coordination.redis_frames import RedisFrames
 from perdure_server.coordination.redis_queues import RedisReadyQueues
 from perdure_server.coordination.redis_timers import RedisTimers
 from perdure_server.coordination.redis_wakeups import RedisWakeUps
+from perdure_server.ports.telemetry import SILENCE, Meter
 
 
 class RedisCoordination(RedisReadyQueues, RedisTimers, RedisWakeUps, RedisFrames):
@@ -24,10 +25,10 @@ class RedisCoordination(RedisReadyQueues, RedisTimers, RedisWakeUps, RedisFrames
     Every method ends within about twice `timeout` (take: after its wait), whatever the network does. ValueError on a bad URL.
     """
 
-    def __init__(self, url: str, prefix: str = "perdure", timeout: int = TIMEOUT) -> None:
+    def __init__(self, url: str, prefix: str = "perdure", timeout: int = TIMEOUT, *, meter: Meter = SILENCE) -> None:
         self._endpoint = parse_endpoint(url, timeout)
         keys = Keys(prefix)
-        self._commands = Commands(self._endpoint, timeout)
+        self._commands = Commands(self._endpoint, timeout, meter)
         self._blocked = BlockedPop(self._endpoint, self._commands, keys, timeout)
         self._timeout = timeout
         RedisReadyQueues.__init__(self, self._commands, self._blocked, keys)

@@ -7,6 +7,7 @@ from perdure_server.engine.claimtable import ClaimTable
 from perdure_server.engine.dispatch import Dispatch
 from perdure_server.engine.grants import build_claim, has_refs, resolve_claim
 from perdure_server.engine.hub import Hub
+from perdure_server.engine.measures import Measures, moves
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.sweep import Sweep
 from perdure_server.engine.turn import Grant, Turn
@@ -44,6 +45,7 @@ class Aftermath:
         self._claims = claims
         self._payloads = parts.store.payloads
         self._telemetry = parts.telemetry
+        self._measures = Measures(parts.telemetry)
         self._supervisor = parts.supervisor
         self._clock = parts.clock
         self.on_children: Callable[[Workflow, str], None] = lambda _workflow, _step: None
@@ -54,8 +56,12 @@ class Aftermath:
             for made in turn.grants:
                 if not made.stands(workflow):
                     self._desk.release(made.slot)  # taken away again by a later command of the same write
-                elif not made.returned:
+                    continue
+                self._measures.granted(workflow, definition, turn, made)
+                if not made.returned:
                     self.deliver(workflow, definition, made)
+            for event, prior in moves(turn):
+                self._measures.moved(event, prior)
             for effect in turn.draft.effects:
                 self._perform(workflow, definition, effect)
         self._hub.changed(workflow)
@@ -101,20 +107,29 @@ class Aftermath:
                 if local is not None and not local.cancelled:
                     local.cancelled = True
                     local.stream.tell(CancelOut(local.token, definition.cancel_grace, workflow.cancel_reason))
-            case ClaimLost(_, claim, cause):
-                local = self._claims.get(claim.nonce)
-                if local is not None:
-                    local.stream.lose(local, cause)
+            case ClaimLost():
+                self._lost(workflow, effect)
             case PermitsFreed(claim):
                 self._dispatch.permits_freed(workflow, claim)
             case AttemptEnded() | WorkflowStarted() | WorkflowEnded():
-                self._span(workflow, effect)
+                self._tell(workflow, effect)
 
-    def _span(self, workflow: Workflow, effect: AttemptEnded | WorkflowStarted | WorkflowEnded) -> None:
+    def _lost(self, workflow: Workflow, effect: ClaimLost) -> None:
+        self._measures.claim_lost(workflow, effect)
+        local = self._claims.get(effect.claim.nonce)
+        if local is not None:
+            local.stream.lose(local, effect.cause)
+
+    def _tell(self, workflow: Workflow, effect: AttemptEnded | WorkflowStarted | WorkflowEnded) -> None:
         if isinstance(effect, AttemptEnded):
+            self._measures.attempt_ended(workflow, effect)
             self._attempt_span(workflow, effect)
+        elif isinstance(effect, WorkflowStarted):
+            self._measures.started(workflow)
+            self._workflow_span(workflow, ended=False)
         else:
-            self._workflow_span(workflow, ended=isinstance(effect, WorkflowEnded))
+            self._measures.ended(workflow)
+            self._workflow_span(workflow, ended=True)
 
     def _attempt_span(self, workflow: Workflow, effect: AttemptEnded) -> None:
         if not self._telemetry.enabled:

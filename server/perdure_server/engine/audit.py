@@ -16,6 +16,7 @@ from perdure_server.kernel import limits
 from perdure_server.kernel.workflow import WorkflowKey
 from perdure_server.ports.audit import AuditKey, AuditQuery, AuditRecord
 from perdure_server.ports.errors import StoreUnavailable
+from perdure_server.ports.instruments import AUDIT_DROPPED, AUDIT_LOST
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +82,7 @@ class Audit:
     def refused(self, deed: Deed) -> None:
         """Note a refusal, beside the answer; dropped when too many wait."""
         if self._refusals >= limits.AUDIT_REFUSALS_WAITING:
-            self._telemetry.count("audit.dropped")
+            self._telemetry.count(AUDIT_DROPPED)
             return
         self._refusals += 1
         self._supervisor.run(self._note(self._made(deed)), "audit of a refusal")
@@ -124,7 +125,7 @@ class Audit:
                 await self._trail.add(record)
             except StoreUnavailable:
                 if self._clock.unshifted() >= give_up:
-                    self._telemetry.count("audit.lost")
+                    self._telemetry.count(AUDIT_LOST)
                     logger.exception("the audit record of a %s is lost", record.method)
                     return
             else:

@@ -9,6 +9,7 @@ from perdure_server.kernel import limits
 from perdure_server.kernel.redaction import refs_in
 from perdure_server.kernel.rounds import archived_id
 from perdure_server.ports.errors import CorruptDocument
+from perdure_server.ports.instruments import ORPHANS
 from perdure_server.ports.store import Read
 
 
@@ -36,7 +37,7 @@ class Orphans:
             gone = [] if kept is None else [payload_id for payload_id in payload_ids if payload_id not in kept]
             if gone:
                 await self._payloads.remove(run_id, gone, before)
-                self._telemetry.count("payloads.orphans", len(gone))
+                self._telemetry.count(ORPHANS, (), len(gone))
 
     async def _kept(self, workflow_id: bytes, run_id: str) -> set[str] | None:
         """What the run refers to; None = nobody can tell."""

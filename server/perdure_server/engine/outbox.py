@@ -17,6 +17,7 @@ from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.start import Start
 from perdure_server.kernel.workflow import WorkflowKey
 from perdure_server.ports.errors import DocumentTooLarge, StoreUnavailable
+from perdure_server.ports.instruments import OUTBOX
 from perdure_server.ports.outbox import Outbox, OutboxEntry
 from perdure_server.ports.telemetry import Telemetry
 
@@ -98,7 +99,7 @@ class Relay:
         except Rejection as error:
             if error.reason in HEALS:
                 pause = min(limits.DUTY_RETRY_FIRST << min(entry.tries, limits.DUTY_DOUBLINGS), limits.DUTY_RETRY_CAP)
-                self._count("outbox.postponed", reason=error.reason.name)
+                self._count(OUTBOX, ("postponed", error.reason.name))
                 await outbox.postpone(entry, error.reason.name, error.message, (now, now + pause))
             else:
                 await self._refuse(outbox, entry, error.reason, error.message)
@@ -107,11 +108,11 @@ class Relay:
         except DocumentTooLarge:
             await self._refuse(outbox, entry, Reason.PAYLOAD_TOO_LARGE, "The workflow does not fit into a document.")
         else:
-            self._count("outbox.accepted")
+            self._count(OUTBOX, ("accepted", ""))
             await outbox.remove(entry)
 
     async def _refuse(self, outbox: Outbox, entry: OutboxEntry, reason: Reason, message: str) -> None:
-        self._count("outbox.refused", reason=reason.name)
+        self._count(OUTBOX, ("refused", reason.name))
         logger.warning("a document of the outbox %s is refused: %s", outbox.name, reason.name)
         await outbox.refuse(entry, reason.name, message[: limits.FAILURE_MESSAGE], self._clock.now())
 

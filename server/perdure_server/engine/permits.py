@@ -44,7 +44,6 @@ class Permits:
         self._clock = parts.clock
         self._supervisor = parts.supervisor
         self._workflows = parts.store.workflows
-        self._telemetry = parts.telemetry
         self._mailboxes = mailboxes
         self._catalog = catalog
         self._dispatch = dispatch
@@ -259,8 +258,6 @@ class Permits:
         finally:
             if not granted:
                 self.desk.release(slot)
-        if granted and waited >= limits.THROTTLED_AFTER:
-            self._telemetry.count("permits.waits")
 
     async def _prepared(self, slot: Slot) -> bool:
         if slot.pool.prepare is None:

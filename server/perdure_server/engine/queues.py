@@ -64,7 +64,6 @@ class QueueBook:
     def __init__(self, parts: Parts, catalog: Catalog, is_mine: Callable[[bytes, int], bool]) -> None:
         self._workflows = parts.store.workflows
         self._sessions = parts.store.sessions
-        self._telemetry = parts.telemetry
         self._clock = parts.clock
         self._catalog = catalog
         self._after = parts.settings.unserved_after
@@ -117,8 +116,6 @@ class QueueBook:
         self._told.add(queue)
         if self._is_mine(queue.encode(), self._clock.now()):
             logger.warning("queue %s: %s since %d", queue, fact.kind.name, fact.since)
-            place = place_of(queue)
-            self._telemetry.count("queue_unserved", phase=fact.kind.name, workflow_type=place.workflow_type if place else "")
 
     async def _fact(self, queue: str) -> QueueFact | None:
         place = place_of(queue)

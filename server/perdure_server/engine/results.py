@@ -20,6 +20,8 @@ from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.seal import queue_id
 from perdure_server.kernel.workflow import Claim, Workflow
 from perdure_server.ports.errors import StoreError, StoreUnavailable
+from perdure_server.ports.instruments import RESULTS_REFUSED
+from perdure_server.ports.telemetry import Meter
 
 if TYPE_CHECKING:
     from perdure_server.engine.service import Engine
@@ -33,7 +35,7 @@ _FREES_THE_SLOT = frozenset({Reason.CLAIM_LOST, Reason.CLAIM_ALREADY_SETTLED, Re
 class Results:
     """Applies results through the mailboxes, after what the same claim said before."""
 
-    def __init__(self, engine: "Engine") -> None:
+    def __init__(self, engine: "Engine", meter: Meter) -> None:
         self._payloads = engine.store.payloads
         self._sessions = engine.sessions
         self._clock = engine.clock
@@ -45,6 +47,7 @@ class Results:
         self._desk = engine.desk
         self._spill = engine.spill
         self._turns = engine.turns
+        self._count = meter.count
 
     async def complete(self, result: ResultIn) -> SettledOut:
         """A unary result. Raises Rejection, FieldViolation, StoreError."""
@@ -70,6 +73,7 @@ class Results:
         except Exception as error:  # whatever it is, the worker waits for an answer to this result
             if not isinstance(error, Rejection | FieldViolation | StoreError):
                 logger.exception("a result failed")
+            self._count(RESULTS_REFUSED, (error.reason.name if isinstance(error, Rejection) else type(error).__name__,))
             return SettledOut(result.result_id, error=error)
 
     def conclude(self, claim: LocalClaim, answer: SettledOut) -> None:

@@ -59,6 +59,7 @@ from perdure_server.engine.values import (
     WatchItem,
     Welcome,
 )
+from perdure_server.engine.vitals import vitals
 from perdure_server.engine.watch import Watcher
 from perdure_server.engine.watch_many import ManyItem, ManyWatcher
 from perdure_server.engine.workers import Workers
@@ -99,9 +100,7 @@ class Engine:
         self.settings = settings
         entropy = entropy or Entropy()
         parts = Parts(store, coordination, telemetry, clock, settings, entropy, Supervisor(clock))
-        self.store = store
-        self.coordination = coordination
-        self.sessions = store.sessions
+        self.store, self.sessions, self.coordination = store, store.sessions, coordination
         self.entropy = entropy
         self.supervisor = parts.supervisor
         self.claims = ClaimTable()
@@ -118,7 +117,7 @@ class Engine:
         self.sweep = Sweep(parts, self.mailboxes, self.judge, self.hub)
         self.duties = self.sweep.duties
         self.workers = Workers(self)
-        self.results = Results(self)
+        self.results = Results(self, telemetry)
         self.complete, self.settle, self.conclude = self.results.complete, self.results.settle, self.results.conclude
         self.queues = QueueBook(parts, self.catalog, self.sweep.is_mine)
         self.queries = Queries(store, self.catalog, self.hub, self.queues)
@@ -140,6 +139,7 @@ class Engine:
         self.starters = Starters(self, parts, outboxes)
         self.namespaces, self.schedules = self.starters.namespaces, self.starters.schedules
         self._wire()
+        telemetry.observe(lambda: vitals(self))
         self.draining = False
 
     def _wire(self) -> None:

@@ -8,6 +8,7 @@ begun to write goes on, because writes belong to the engine.
 
 import asyncio
 import inspect
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, Final
@@ -15,20 +16,21 @@ from typing import Any, Final
 import grpc
 from google.protobuf.message import Message
 
+from perdure_server.kernel.limits import SECOND
 from perdure_server.rpc.errors import grpc_code, not_implemented, to_status, trailer
 from perdure_server.rpc.transport import Behaviour, Context, Continuation, Handler, ServerInterceptor
 
-Count = Callable[[str, str], None]
+Tell = Callable[[str, str, float], None]
 
 _OURS: Final = "/perdure."
 
 
 class Guard(ServerInterceptor):
-    """Maps errors, counts calls by method and code, and knows how many of our handlers are at work."""
+    """Maps errors, measures calls by method and code, and knows how many of our handlers are at work."""
 
-    def __init__(self, count: Count) -> None:
-        """`count(method, code)` is called once per call, with names of bounded number."""
-        self._count = count
+    def __init__(self, tell: Tell) -> None:
+        """`tell(method, code, ms)` is called once per call, with names of bounded number."""
+        self._tell = tell
         self._in_flight = 0
         self._entered = 0
         self._idle = asyncio.Event()
@@ -79,21 +81,22 @@ class Guard(ServerInterceptor):
     async def _run(self, method: str, context: Context, work: Awaitable[Any], request: Any) -> Any:
         ours = method.startswith(_OURS)
         self._enter(ours)
+        begun = time.perf_counter()
         try:
             try:
                 answer = await work
             except asyncio.CancelledError:
-                self._count(method, grpc.StatusCode.CANCELLED.name)
+                self._tell(method, grpc.StatusCode.CANCELLED.name, _since(begun))
                 raise
             except grpc.aio.BaseError:
                 raise  # the transport's own: the peer is gone, and nobody is left to be told
             except Exception as error:  # noqa: BLE001 -- this is the one place where every error becomes a status
                 status = to_status(error, resource_name(request))
             else:
-                self._count(method, grpc.StatusCode.OK.name)
+                self._tell(method, grpc.StatusCode.OK.name, _since(begun))
                 return answer
             code = grpc_code(status)
-            self._count(method, code.name)
+            self._tell(method, code.name, _since(begun))
             await context.abort(code, status.message, trailer(status))
         finally:
             self._leave(ours)
@@ -109,6 +112,10 @@ class Guard(ServerInterceptor):
             self._in_flight -= 1
             if not self._in_flight:
                 self._idle.set()
+
+
+def _since(begun: float) -> float:
+    return (time.perf_counter() - begun) * SECOND
 
 
 def resource_name(request: object) -> str:

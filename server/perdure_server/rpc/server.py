@@ -15,6 +15,7 @@ from perdure_server.engine.audit import Audit
 from perdure_server.engine.rehearsal import Rehearsal
 from perdure_server.engine.service import Engine
 from perdure_server.kernel.limits import SECOND
+from perdure_server.ports.instruments import RPC_TIME
 from perdure_server.ports.telemetry import Telemetry
 from perdure_server.rpc import limits
 from perdure_server.rpc.admin_service import AdminService
@@ -84,7 +85,7 @@ class RpcServer:
         engine.listing.phase_of = phase_number
         self._options = options
         self.leaving = Leaving(options.stream_age)
-        self.guard = Guard(lambda method, code: telemetry.count("rpc.calls", method=method, code=code))
+        self.guard = Guard(lambda method, code, took: telemetry.record(RPC_TIME, took, ("grpc", method.removeprefix("/"), code)))
         # The guard is outermost, so that whatever an interceptor after it raises is mapped as well.
         self._server = grpc.aio.server(interceptors=(self.guard,), options=(*OPTIONS, *_aging(options.stream_age)))
         facts = replace(facts, unimplemented=tuple(unimplemented_methods(WorkflowService, WorkerService, AdminService)))

@@ -13,13 +13,17 @@ it, too, `update` tells only how many matched, so a short count is settled by on
 import asyncio
 import logging
 import secrets
+import time
 from collections import deque
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Protocol
 
+from perdure_server.kernel.limits import SECOND
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.errors import StoreError, StoreUnavailable
+from perdure_server.ports.instruments import COMMIT_SIZE, COMMIT_TIME
+from perdure_server.ports.telemetry import SILENCE, Meter
 from perdure_server.store import documents, limits
 from perdure_server.store.driver import MAJORITY
 from perdure_server.store.writes import Outcome, Write, answer_all, distrust_if_not_replicated, outcome_of_error, proof
@@ -51,8 +55,9 @@ class Sender(Protocol):
 class Committer:
     """Owns the writes of the `workflows` collection. `commit` may be called by any task of the loop; `close` ends it."""
 
-    def __init__(self, sender: Sender, collection: str, road: Road) -> None:
+    def __init__(self, sender: Sender, collection: str, road: Road, meter: Meter = SILENCE) -> None:
         self.road = road
+        self._meter = meter
         self.batches = 0
         self.writes = 0
         self.reads_to_settle = 0
@@ -134,9 +139,12 @@ class Committer:
     async def _run(self, batch: list[Write]) -> None:
         self.batches += 1
         self.writes += len(batch)
+        self._meter.record(COMMIT_SIZE, len(batch))
+        begun = time.perf_counter()
         try:
             await self._send(batch)
         finally:
+            self._meter.record(COMMIT_TIME, (time.perf_counter() - begun) * SECOND)
             for write in batch:
                 self._busy.discard(write.identity)
                 write.answer(StoreUnavailable("the batch was broken off"))

@@ -6,6 +6,7 @@ about them has no effect. Timeouts, retries and the primary are pinned here for 
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Mapping, MutableMapping
 from typing import Any, Final, Literal, Protocol
 
@@ -29,7 +30,10 @@ from pymongo.errors import (
 )
 from pymongo.uri_parser import parse_uri
 
+from perdure_server.kernel.limits import SECOND
 from perdure_server.ports.errors import StoreError, StoreUnavailable
+from perdure_server.ports.instruments import DATABASE_TIME
+from perdure_server.ports.telemetry import SILENCE, Meter
 from perdure_server.store import limits
 
 log = logging.getLogger(__name__)
@@ -59,8 +63,9 @@ class _Database(Protocol):
 class Connection:
     """One client of one database. `command` is all that the adapters may use."""
 
-    def __init__(self, url: str, database: str, driver: Driver = "motor") -> None:
+    def __init__(self, url: str, database: str, driver: Driver = "motor", meter: Meter = SILENCE) -> None:
         """Raises StoreError when the URL is not one; connects at the first command."""
+        self.meter = meter
         self.database = database
         self.driver = driver
         options = _pinned()
@@ -74,19 +79,11 @@ class Connection:
 
     async def command(self, command: Document) -> Document:
         """Sends one command to the database and returns its reply. Raises StoreUnavailable (result unknown) or StoreError (refused)."""
-        try:
-            reply: Document = await self._database.command(command)
-        except (PyMongoError, OSError) as error:
-            raise translate(error) from error
-        return reply
+        return await self._measured(self._database, command)
 
     async def admin_command(self, command: Document) -> Document:
         """The same on the admin database."""
-        try:
-            reply: Document = await self._admin.command(command)
-        except (PyMongoError, OSError) as error:
-            raise translate(error) from error
-        return reply
+        return await self._measured(self._admin, command)
 
     async def read(self, command: Document) -> Document:
         """A command that changes nothing: sent a second time when the first met a broken connection or a server that is primary no more.
@@ -108,6 +105,19 @@ class Connection:
         except (PyMongoError, OSError) as error:
             raise translate(error) from error
         return [document.raw for document in reply["cursor"]["firstBatch"]]
+
+    async def _measured(self, database: _Database, command: Document) -> Document:
+        begun = time.perf_counter()
+        failed = ""
+        try:
+            reply: Document = await database.command(command)
+        except (PyMongoError, OSError) as error:
+            failed = type(error).__name__
+            raise translate(error) from error
+        finally:
+            took = (time.perf_counter() - begun) * SECOND
+            self.meter.record(DATABASE_TIME, took, ("mongodb", next(iter(command)), failed))
+        return reply
 
     async def close(self) -> None:
         """Closes the connections. Does nothing the second time."""

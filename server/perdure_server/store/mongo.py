@@ -11,6 +11,7 @@ from perdure_server.ports.errors import StoreError
 from perdure_server.ports.resources import Resources
 from perdure_server.ports.schedules import Namespaces, Schedules
 from perdure_server.ports.store import Definitions, Payloads, Sessions, Workflows
+from perdure_server.ports.telemetry import SILENCE, Meter
 from perdure_server.store.audit import MongoAudit
 from perdure_server.store.batches import MongoBatches
 from perdure_server.store.committer import Road
@@ -44,9 +45,9 @@ class MongoStore:
     schedules: Schedules
     namespaces: Namespaces
 
-    def __init__(self, url: str, database: str, driver: Driver = "motor", road: Road | None = None) -> None:
+    def __init__(self, url: str, database: str, driver: Driver = "motor", road: Road | None = None, *, meter: Meter = SILENCE) -> None:
         """Raises StoreError when the URL cannot be used."""
-        self.connection = Connection(url, database, driver)
+        self.connection = Connection(url, database, driver, meter)
         self._forced_road = road
         self._abilities: Abilities | None = None
         self._format = 0

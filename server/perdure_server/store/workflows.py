@@ -28,7 +28,7 @@ class MongoWorkflows:
     """The port's Workflows on MongoDB."""
 
     def __init__(self, connection: Connection, road: Road, linearizable: str) -> None:
-        self.committer = Committer(connection, WORKFLOWS, road)
+        self.committer = Committer(connection, WORKFLOWS, road, connection.meter)
         self.loader = Loader(connection, WORKFLOWS, linearizable)
         self._connection = connection
         self._linearizable = linearizable

@@ -9,3 +9,9 @@ EXPORT_TIMEOUT: Final = 5_000
 FLUSH_TIMEOUT: Final = 1_000  # a stop waits this long for the last spans, also when the collector is silent
 DROP_REPORT_INTERVAL: Final = 60_000
 FAILURE_TEXT: Final = 1_024
+
+VALUES_PER_LABEL: Final = 200  # of one label in all instruments together; what comes later is counted as `other`
+SERIES_PER_INSTRUMENT: Final = 1_000
+METRICS_EXPORT_INTERVAL: Final = 30_000
+SCRAPE_TIMEOUT: Final = 5_000  # how long a scrape waits for the event loop
+LAG_INTERVAL: Final = 250
