@@ -110,7 +110,7 @@ def test_every_instrument_keeps_to_the_conventions(instrument: Instrument) -> No
     assert bool(instrument.bounds) == (instrument.kind is Kind.HISTOGRAM)
     assert list(instrument.bounds) == sorted(set(instrument.bounds))
     allowed = {"namespace", "workflow_type", "queue", "step", "outcome", "reason", "cause", "loop", "state", "resource"}
-    allowed |= {"operation", "dependency"}
+    allowed |= {"operation", "dependency", "what"}
     assert {label for label in instrument.labels if "." not in label} <= allowed, "a label of unbounded number?"
 
 

@@ -150,6 +150,12 @@ OUTBOX = _counter(
     "Documents of outboxes by what became of them: accepted, postponed, refused.",
 )
 ORPHANS = _counter("perdure.payload.orphans", "{payload}", "", "Payloads that nothing referred to and that were removed.")
+DOORS_REFUSED = _counter(
+    "perdure.doors.refused", "{call}", "reason", "Calls that were refused at the door: no token, a wrong one, no right."
+)
+DOORS_RELOADS = _counter(
+    "perdure.doors.reloads", "{reload}", "what outcome", "Files of the doors that were read again: certificates, access, keys."
+)
 SPANS_DROPPED = _counter(
     "perdure.telemetry.spans.dropped", "{span}", "", "Spans that were lost: no room, refused by the collector, cut by a stop."
 )

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from perdure_server.kernel.limits import SECOND
 from perdure_server.ports.clock import Clock
+from perdure_server.ports.instruments import DOORS_REFUSED, DOORS_RELOADS
 from perdure_server.ports.telemetry import Telemetry
 from perdure_server.rpc import limits
 from perdure_server.rpc.doors.access_file import AccessTable, read_access_file
@@ -52,7 +53,7 @@ class Entrance:
         if (path := settings.access_file) is not None:
             self._access = Reloaded("access file", (path,), lambda: self._read(path), self._told)
             table, self._issuer = self._access.value
-            self.doors = Doors(table, self._issuer, clock.unshifted, lambda reason: telemetry.count("doors.refused", reason=reason))
+            self.doors = Doors(table, self._issuer, clock.unshifted, lambda reason: telemetry.count(DOORS_REFUSED, (reason,)))
             self._follow()
 
     async def step(self) -> None:
@@ -100,7 +101,7 @@ class Entrance:
             self._issuer.on_change = self.doors.ask_again
 
     def _told(self, what: str, outcome: str) -> None:
-        self._telemetry.count("doors.reloads", what=what, outcome=outcome)
+        self._telemetry.count(DOORS_RELOADS, (what, outcome))
 
     def _today(self) -> datetime:
         return datetime.fromtimestamp(self._clock.unshifted() / SECOND, UTC)
