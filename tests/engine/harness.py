@@ -32,7 +32,7 @@ from perdure_server.kernel.values import Trace
 from perdure_server.kernel.workflow import Step, Workflow, WorkflowKey, WorkflowState
 from perdure_server.ports.outbox import Outbox
 from perdure_server.ports.store import Session
-from perdure_server.ports.telemetry import AttemptSpan, WorkflowSpan
+from perdure_server.ports.telemetry import AttemptSpan, StaySpan, WorkflowSpan
 from perdure_server.store.memory import MemoryStore, MemoryWorkflows
 from perdure_server.store.memory_sessions import MemorySessions
 from perdure_server.telemetry.meters import Meters
@@ -59,6 +59,8 @@ class Spans(Meters):
         self.attempts: list[AttemptSpan] = []
         self.started: list[WorkflowSpan] = []
         self.ended: list[WorkflowSpan] = []
+        self.stays: list[StaySpan] = []
+        self.replayed: list[tuple[WorkflowSpan, int]] = []
 
     def attempt_ended(self, span: AttemptSpan) -> None:
         self.attempts.append(span)
@@ -68,6 +70,12 @@ class Spans(Meters):
 
     def workflow_ended(self, span: WorkflowSpan) -> None:
         self.ended.append(span)
+
+    def stay_ended(self, span: StaySpan) -> None:
+        self.stays.append(span)
+
+    def workflow_replayed(self, span: WorkflowSpan, earlier_fence: int) -> None:
+        self.replayed.append((span, earlier_fence))
 
 
 class World:

@@ -13,6 +13,7 @@ from perdure_server.kernel.definition import ChildPlan, Join
 from perdure_server.kernel.outcomes import Cancelled, Completed, Failed, Outcome, Page
 from perdure_server.kernel.values import Failure, Payload, RetryPolicy
 from perdure_server.kernel.workflow import Paused, StepState, WorkflowState
+from perdure_server.ports.telemetry import children_span_id
 from tests.engine.families import CHILD, children_of, family, pools
 from tests.engine.harness import World
 from tests.engine.rounds import supersede
@@ -32,7 +33,9 @@ async def test_every_item_is_a_child_and_the_map_is_done_when_all_are(world: Wor
     found = await children_of(world, parent)
     assert [child.input for child in found] == [Payload(json=text, content_type="application/json") for text in ('"a"', '{"n": 1}', "3")]
     assert {child.state for child in found} == {W.COMPLETED}
-    assert {child.trace.trace_id for child in found} == {parent.trace.trace_id}
+    assert len({parent.trace.trace_id, *(child.trace.trace_id for child in found)}) == 4, "items have traces of their own"
+    step = children_span_id(parent.run_id, "m", 0)
+    assert {child.trace.link for child in found} == {f"{parent.trace.trace_id}-{step}"}
     assert not parent.duties
     assert not any(child.duties for child in found)
     progress = json.loads((parent.steps["m"].output or payload(0)).json or "")["progress"]

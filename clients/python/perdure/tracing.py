@@ -1,4 +1,4 @@
-"""W3C trace context, by OpenTelemetry where it is installed; without it nothing is traced and nothing is missing."""
+"""Trace context and spans, by OpenTelemetry where it is installed; without it nothing is traced and nothing is missing."""
 
 import contextlib
 import functools
@@ -7,11 +7,37 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Protocol, cast
 
+from perdure.v1.claim_pb2 import Claim
+
 
 class _Propagate(Protocol):
     def inject(self, carrier: dict[str, str]) -> None: ...
 
     def extract(self, carrier: dict[str, str]) -> object: ...
+
+
+class _Span(Protocol):
+    def set_attribute(self, key: str, value: str) -> None: ...
+
+    def set_status(self, status: object) -> None: ...
+
+    def end(self) -> None: ...
+
+
+class _Tracer(Protocol):
+    def start_span(self, name: str, context: object, *, attributes: dict[str, str | int]) -> _Span: ...
+
+
+class _StatusCode(Protocol):
+    ERROR: object
+
+
+class _Trace(Protocol):
+    StatusCode: _StatusCode
+
+    def get_tracer(self, name: str) -> _Tracer: ...
+
+    def set_span_in_context(self, span: _Span, context: object) -> object: ...
 
 
 class _Contexts(Protocol):
@@ -41,16 +67,40 @@ def outgoing() -> list[tuple[str, str]]:
 
 
 @contextlib.contextmanager
-def activity_context(traceparent: str, tracestate: str) -> Iterator[None]:
-    """Makes the attempt's span the current one, so that spans of the activity hang below it."""
-    propagate = cast("_Propagate | None", _load("opentelemetry.propagate") if traceparent else None)
-    contexts = cast("_Contexts | None", _load("opentelemetry.context") if traceparent else None)
-    if propagate is None or contexts is None:
+def activity_span(claim: Claim) -> Iterator[None]:
+    """A span of the activity below the attempt's, and the current one meanwhile; sampled as the attempt is.
+
+    Of an exception it gets the type only: a message may quote what a user typed.
+    """
+    propagate = cast("_Propagate | None", _load("opentelemetry.propagate") if claim.traceparent else None)
+    contexts = cast("_Contexts | None", _load("opentelemetry.context") if claim.traceparent else None)
+    trace = cast("_Trace | None", _load("opentelemetry.trace") if claim.traceparent else None)
+    if propagate is None or contexts is None or trace is None:
         yield
         return
-    carrier = {"traceparent": traceparent} | ({"tracestate": tracestate} if tracestate else {})
-    token = contexts.attach(propagate.extract(carrier))
+    carrier = {"traceparent": claim.traceparent} | ({"tracestate": claim.tracestate} if claim.tracestate else {})
+    parent = propagate.extract(carrier)
+    name = f"activity {claim.workflow.workflow_type}/{claim.step}"
+    span = trace.get_tracer("perdure").start_span(name, context=parent, attributes=_attributes(claim))
+    token = contexts.attach(trace.set_span_in_context(span, parent))
     try:
         yield
+    except Exception as error:
+        span.set_attribute("error.type", type(error).__qualname__)
+        span.set_status(trace.StatusCode.ERROR)
+        raise
     finally:
         contexts.detach(token)
+        span.end()
+
+
+def _attributes(claim: Claim) -> dict[str, str | int]:
+    return {
+        "perdure.namespace": claim.workflow.namespace,
+        "perdure.workflow_type": claim.workflow.workflow_type,
+        "perdure.business_key": claim.workflow.business_key,
+        "perdure.fence": claim.fence,
+        "perdure.step": claim.step,
+        "perdure.attempt": claim.attempt,
+        "perdure.claim_no": claim.claim_no,
+    }

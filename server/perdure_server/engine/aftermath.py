@@ -9,6 +9,7 @@ from perdure_server.engine.grants import build_claim, has_refs, resolve_claim
 from perdure_server.engine.hub import Hub
 from perdure_server.engine.measures import Measures, moves
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.spans import Spans
 from perdure_server.engine.sweep import Sweep
 from perdure_server.engine.turn import Grant, Turn
 from perdure_server.engine.values import CancelOut, GrantedClaim
@@ -24,12 +25,12 @@ from perdure_server.kernel.effects import (
     StepReady,
     StepRequeued,
     TimerSet,
+    WaitWon,
     WorkflowEnded,
     WorkflowStarted,
 )
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.errors import StoreUnavailable
-from perdure_server.ports.telemetry import AttemptSpan, WorkflowSpan
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +45,8 @@ class Aftermath:
         self._sweep = sweep
         self._claims = claims
         self._payloads = parts.store.payloads
-        self._telemetry = parts.telemetry
         self._measures = Measures(parts.telemetry)
+        self._spans = Spans(parts.telemetry)
         self._supervisor = parts.supervisor
         self._clock = parts.clock
         self.on_children: Callable[[Workflow, str], None] = lambda _workflow, _step: None
@@ -60,8 +61,10 @@ class Aftermath:
                 self._measures.granted(workflow, definition, turn, made)
                 if not made.returned:
                     self.deliver(workflow, definition, made)
-            for event, prior in moves(turn):
-                self._measures.moved(event, prior)
+            moved = moves(turn)
+            self._measures.moved(moved)
+            if self._spans.wanted(workflow):
+                self._spans.turned(workflow, turn, moved)
             for effect in turn.draft.effects:
                 self._perform(workflow, definition, effect)
         self._hub.changed(workflow)
@@ -113,6 +116,8 @@ class Aftermath:
                 self._dispatch.permits_freed(workflow, claim)
             case AttemptEnded() | WorkflowStarted() | WorkflowEnded():
                 self._tell(workflow, effect)
+            case WaitWon():
+                pass  # for the spans, which look at the turn as a whole
 
     def _lost(self, workflow: Workflow, effect: ClaimLost) -> None:
         self._measures.claim_lost(workflow, effect)
@@ -121,51 +126,16 @@ class Aftermath:
             local.stream.lose(local, effect.cause)
 
     def _tell(self, workflow: Workflow, effect: AttemptEnded | WorkflowStarted | WorkflowEnded) -> None:
+        traced = self._spans.wanted(workflow)
         if isinstance(effect, AttemptEnded):
             self._measures.attempt_ended(workflow, effect)
-            self._attempt_span(workflow, effect)
+            if traced:
+                self._spans.attempt_ended(workflow, effect)
         elif isinstance(effect, WorkflowStarted):
             self._measures.started(workflow)
-            self._workflow_span(workflow, ended=False)
+            if traced:
+                self._spans.started(workflow)
         else:
             self._measures.ended(workflow)
-            self._workflow_span(workflow, ended=True)
-
-    def _attempt_span(self, workflow: Workflow, effect: AttemptEnded) -> None:
-        if not self._telemetry.enabled:
-            return
-        self._telemetry.attempt_ended(
-            AttemptSpan(
-                key=workflow.key,
-                run_id=workflow.run_id,
-                fence=workflow.fence,
-                trace=workflow.trace,
-                span_id=effect.claim.span_id,
-                step=effect.step,
-                attempt=effect.attempt,
-                claim_no=effect.claim_no,
-                granted=effect.claim.granted,
-                ended=workflow.update_time,
-                outcome=effect.outcome,
-                worker_id=effect.claim.worker_id,
-                failure=effect.failure,
-            )
-        )
-
-    def _workflow_span(self, workflow: Workflow, ended: bool) -> None:
-        if not self._telemetry.enabled:
-            return
-        span = WorkflowSpan(
-            key=workflow.key,
-            run_id=workflow.run_id,
-            fence=workflow.fence,
-            trace=workflow.trace,
-            started=workflow.start_time,
-            ended=workflow.end_time if ended else None,
-            state=workflow.state.name if ended else "",
-            failure=workflow.failure,
-        )
-        if ended:
-            self._telemetry.workflow_ended(span)
-        else:
-            self._telemetry.workflow_started(span)
+            if traced:
+                self._spans.ended(workflow)

@@ -30,6 +30,7 @@ from perdure_server.kernel.values import Failure, Payload, Trace
 from perdure_server.kernel.workflow import STEP_ENDS, Duty, DutyKind, Workflow, WorkflowKey, WorkflowState
 from perdure_server.ports.errors import DocumentTooLarge, StoreUnavailable
 from perdure_server.ports.store import Read
+from perdure_server.ports.telemetry import children_span_id
 
 logger = logging.getLogger(__name__)
 
@@ -214,11 +215,10 @@ class ChildWorkflows:
         return Failure("CHILD_KEY_TAKEN", "Another workflow has its key.") if found is ChildFound.TAKEN else None
 
     def _start(self, workflow: Workflow, parent: Parent, definition: Definition, value: Payload | None) -> Start:
-        trace = workflow.trace
         return Start(
             key=WorkflowKey(workflow.key.namespace, definition.workflow_type, child_key(parent)),
             run_id=self._entropy.hex(12),
-            trace=Trace(trace.trace_id, self._entropy.hex(8), trace.root_span_id, trace.flags, trace.state),
+            trace=self._trace(workflow, parent),
             wake_secret=self._entropy.hex(16),
             input=value,
             input_digest=payload_digest("input", value),
@@ -228,6 +228,13 @@ class ChildWorkflows:
             fairness_key=workflow.fairness_key,
             parent=parent,
         )
+
+    def _trace(self, workflow: Workflow, parent: Parent) -> Trace:
+        # One child goes on in its parent's trace. The items of a map, up to 100,000, have traces of their own, which no tool chokes on.
+        trace, step = workflow.trace, children_span_id(workflow.run_id, parent.step, parent.generation)
+        if parent.single:
+            return Trace(trace.trace_id, self._entropy.hex(8), step, trace.flags, trace.state)
+        return Trace(self._entropy.hex(16), self._entropy.hex(8), flags=trace.flags, state=trace.state, link=f"{trace.trace_id}-{step}")
 
     async def _audit(self, workflow: Workflow, plan: StepDefinition, children: Children) -> None:
         """Compare `open` with the children: count the ends that got lost, and those that are gone."""

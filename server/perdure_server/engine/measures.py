@@ -1,6 +1,6 @@
 """What a stored change is worth to the metrics: a handful of points, taken on the hot road, so nothing here waits or looks far."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from perdure_server.engine.turn import Grant, Turn
 from perdure_server.kernel.definition import Definition
@@ -18,18 +18,20 @@ from perdure_server.ports.instruments import (
 )
 from perdure_server.ports.telemetry import Meter
 
+Move = tuple[Event, Step]
+
 _TIMED = frozenset({StepState.WAITING, StepState.BACKOFF})
 
 
-def moves(turn: Turn) -> Iterator[tuple[Event, Step]]:
+def moves(turn: Turn) -> list[Move]:
     """The first move of each step in this turn, with the step as it was before; one that had no state of its own yet is left out."""
     before = turn.draft.workflow.steps
-    seen: set[str] = set()
+    found: dict[str, Move] = {}
     for event in turn.draft.events:
         prior = before.get(event.step)
-        if prior is not None and event.state != prior.state and event.step not in seen:
-            seen.add(event.step)
-            yield event, prior
+        if prior is not None and event.state != prior.state and event.step not in found:
+            found[event.step] = (event, prior)
+    return list(found.values())
 
 
 class Measures:
@@ -73,7 +75,8 @@ class Measures:
         took = (workflow.end_time or workflow.update_time) - workflow.start_time
         self._record(WORKFLOW_TIME, took, (key.namespace, key.workflow_type, workflow.state.name.lower()))
 
-    def moved(self, event: Event, prior: Step) -> None:
-        """A step left the state that it was in."""
-        if prior.due is not None and prior.state in _TIMED and event.time >= prior.due:
-            self._record(TIMER_LATENESS, event.time - prior.due)
+    def moved(self, moved: Iterable[Move]) -> None:
+        """Steps left the states that they were in."""
+        for event, prior in moved:
+            if prior.due is not None and prior.state in _TIMED and event.time >= prior.due:
+                self._record(TIMER_LATENESS, event.time - prior.due)

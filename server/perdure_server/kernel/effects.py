@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from perdure_server.kernel.values import Failure, LossCause
+from perdure_server.kernel.values import Failure, LossCause, Wake
 from perdure_server.kernel.workflow import Claim, Duty
 
 
@@ -51,6 +51,13 @@ class AttemptEnded(Struct, frozen=True):
     failure: Failure | None = None
 
 
+class WaitWon(Struct, frozen=True):
+    """A durable wait is over: tell the trace what ended it."""
+
+    step: str
+    wakes: tuple[Wake, ...]
+
+
 class TimerSet(Struct, frozen=True):
     """A step falls due at this time (ms)."""
 
@@ -85,6 +92,7 @@ Effect = (
     | AttemptEnded
     | PermitsFreed
     | TimerSet
+    | WaitWon
     | DutyTaken
     | ChildrenOpened
     | WorkflowStarted

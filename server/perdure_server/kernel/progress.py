@@ -19,7 +19,7 @@ from perdure_server.kernel.children import (
 from perdure_server.kernel.definition import Exhaustion, StepKind
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.duties import take_duty
-from perdure_server.kernel.effects import CancelRequested, WorkflowEnded
+from perdure_server.kernel.effects import CancelRequested, WaitWon, WorkflowEnded
 from perdure_server.kernel.map_result import map_result
 from perdure_server.kernel.readiness import make_ready, stopped_clock
 from perdure_server.kernel.reopening import not_taken, reopened
@@ -136,6 +136,7 @@ def fire(draft: Draft, name: str) -> None:
 
 
 def _win(draft: Draft, name: str, condition: OpenCondition, wakes: tuple[Wake, ...]) -> None:
+    draft.effects.append(WaitWon(name, wakes))
     if draft.plan(name).kind is StepKind.WAIT:
         chosen = _chosen_by(draft, name, condition.name)
         complete_step(draft, name, StepEvent.WON, wait_result(condition, wakes), wait=(), due=None, chosen=chosen)

@@ -87,6 +87,7 @@ def _begin(
         duties=duties,
         past_runs=(*existing.past_runs, existing.run_id)[-limits.PAST_RUNS :],
         actions=existing.actions,
+        trace=replace(command.trace, link=f"{existing.trace.trace_id}-{existing.trace.root_span_id}"),
         **_carried(existing, command),
     )
     draft = Draft(definition, first, now)

@@ -116,13 +116,18 @@ class RetryPolicy(Struct, frozen=True, omit_defaults=True):
 
 
 class Trace(Struct, frozen=True, omit_defaults=True):
-    """W3C trace context of one workflow: the caller's parent, and the span id that the workflow's root span has."""
+    """W3C trace context of one workflow: the caller's parent, and the span id that the workflow's root span has.
+
+    `link` names a span of another trace that this one came of, as `<trace id>-<span id>`: the root of the round before it, or, of an item
+    of a map, the map step of the parent.
+    """
 
     trace_id: str  # 32 hex digits
     root_span_id: str  # 16 hex digits
     parent_span_id: str = ""
     flags: int = 1
     state: str = ""
+    link: str = ""
 
 
 class LossCause(IntEnum):

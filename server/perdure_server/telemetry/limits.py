@@ -4,11 +4,10 @@ from typing import Final
 
 SPANS_WAITING: Final = 8_192  # above it spans are dropped and counted: telemetry never slows work down (case C86)
 SPANS_PER_EXPORT: Final = 512
-EXPORT_INTERVAL: Final = 1_000
+EXPORT_LINGER: Final = 100  # spans that come within it go out together; what a killed server loses is at most this old
 EXPORT_TIMEOUT: Final = 5_000
 FLUSH_TIMEOUT: Final = 1_000  # a stop waits this long for the last spans, also when the collector is silent
 DROP_REPORT_INTERVAL: Final = 60_000
-FAILURE_TEXT: Final = 1_024
 
 VALUES_PER_LABEL: Final = 200  # of one label in all instruments together; what comes later is counted as `other`
 SERIES_PER_INSTRUMENT: Final = 1_000

@@ -9,18 +9,15 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace.export import SpanExporter
 
 from perdure_server.kernel.limits import SECOND
-from perdure_server.kernel.values import Trace
 from perdure_server.ports.instruments import SPANS_DROPPED
-from perdure_server.ports.telemetry import AttemptSpan, Point, WorkflowSpan
+from perdure_server.ports.telemetry import AttemptSpan, Point, StaySpan, WorkflowSpan, is_sampled
 from perdure_server.telemetry import limits
 from perdure_server.telemetry.loop_lag import LoopLag
 from perdure_server.telemetry.meters import Meters
 from perdure_server.telemetry.metrics_push import MetricsPush
 from perdure_server.telemetry.prometheus import MetricsEndpoint
 from perdure_server.telemetry.span_queue import SpanQueue
-from perdure_server.telemetry.spans import attempt_span, end_span, root_span
-
-_SAMPLED = 1
+from perdure_server.telemetry.spans import attempt_span, end_span, replay_span, root_span, stay_span
 
 
 @dataclass(frozen=True)
@@ -66,17 +63,27 @@ class OpenTelemetry(Meters):
 
     def attempt_ended(self, span: AttemptSpan) -> None:
         """See the port."""
-        if self._queue is not None and span.span_id and _sampled(span.trace):
+        if self._queue is not None and span.span_id and is_sampled(span.trace):
             self._queue.put(attempt_span(span, self._resource))
 
     def workflow_started(self, span: WorkflowSpan) -> None:
         """See the port."""
-        if self._queue is not None and _sampled(span.trace):
+        if self._queue is not None and is_sampled(span.trace):
             self._queue.put(root_span(span, self._resource))
+
+    def stay_ended(self, span: StaySpan) -> None:
+        """See the port."""
+        if self._queue is not None and is_sampled(span.trace):
+            self._queue.put(stay_span(span, self._resource))
+
+    def workflow_replayed(self, span: WorkflowSpan, earlier_fence: int) -> None:
+        """See the port."""
+        if self._queue is not None and is_sampled(span.trace):
+            self._queue.put(replay_span(span, earlier_fence, self._resource))
 
     def workflow_ended(self, span: WorkflowSpan) -> None:
         """See the port."""
-        if self._queue is not None and _sampled(span.trace):
+        if self._queue is not None and is_sampled(span.trace):
             self._queue.put(end_span(span, self._resource))
 
     @property
@@ -100,8 +107,3 @@ def otlp_metric_exporter(endpoint: str) -> MetricExporter:
     from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter  # noqa: PLC0415 -- a slow import, if unused
 
     return OTLPMetricExporter(endpoint=endpoint, insecure=endpoint.startswith("http://"), timeout=limits.EXPORT_TIMEOUT / SECOND)
-
-
-def _sampled(trace: Trace) -> bool:
-    # The decision was made where the trace began; a part of a trace is worse than none.
-    return bool(trace.flags & _SAMPLED)

@@ -27,7 +27,8 @@ class SpanQueue:
         self._exporter = exporter
         self._size = size
         self._spans: deque[ReadableSpan] = deque()
-        self._wake = threading.Event()
+        self._wake = threading.Event()  # there is a span, or it is closing
+        self._hurry = threading.Event()  # there is a whole batch, or it is closing
         self._closing = False
         self._reported_at = 0.0
         self._reported = 0
@@ -45,13 +46,17 @@ class SpanQueue:
             self._drop(1)
             return
         self._spans.append(span)
-        if len(self._spans) >= limits.SPANS_PER_EXPORT:
+        waiting = len(self._spans)
+        if waiting == 1:
             self._wake.set()
+        elif waiting >= limits.SPANS_PER_EXPORT:
+            self._hurry.set()
 
     async def close(self, within: int = limits.FLUSH_TIMEOUT) -> None:
         """Export what waits, for at most `within` ms; then give up on the rest, and count it."""
         self._closing = True
         self._wake.set()
+        self._hurry.set()
         if self._loop is None:
             return
         try:
@@ -67,8 +72,11 @@ class SpanQueue:
 
     def _work(self) -> None:
         while not self._closing:
-            self._wake.wait(limits.EXPORT_INTERVAL / SECOND)
+            self._wake.wait()
+            self._hurry.wait(limits.EXPORT_LINGER / SECOND)
             self._wake.clear()
+            if not self._closing:
+                self._hurry.clear()
             self._export_all()
         self._export_all()
         self._exporter.shutdown()

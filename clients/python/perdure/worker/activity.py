@@ -150,7 +150,7 @@ async def perform(activity: Activity, calls: Calls, invoke: Invoke) -> worker_se
     try:
         await fetch_refs(claim, lambda payload: _fetch(claim.claim_token, payload, calls))
         await unseal_apart(claim, calls.config.codec)
-        with tracing.activity_context(claim.traceparent, claim.tracestate):
+        with tracing.activity_span(claim):
             value = await invoke(activity)
         if activity.is_lost:
             return None
