@@ -35,7 +35,8 @@ def test_json_lines_carry_the_facts() -> None:
     logging.getLogger("x").debug("not told")
     found = json.loads(stream.getvalue())
     assert (found["level"], found["logger"], found["message"], found["incident_id"]) == ("error", "x", "failed: why", "17")
-    assert "ValueError: boom" in found["error"]
+    assert "ValueError: (message left out: it may quote values)" in found["error"]
+    assert "test_json_lines_carry_the_facts" in found["error"], "but the place is told"
     assert found["time"].endswith("Z")
 
 
@@ -59,3 +60,28 @@ def test_libraries_are_quiet() -> None:
     configure("debug", "text", stream)
     logging.getLogger("pymongo.command").debug("chatter")
     assert not stream.getvalue()
+
+
+def test_text_lines_carry_the_facts_behind_the_message() -> None:
+    stream = io.StringIO()
+    configure("info", "text", stream)
+    logging.getLogger("x").info("lost", extra={"workflow": "default/note/k", "step": "a", "claim_no": 2, "trace_id": "0af7"})
+    assert stream.getvalue().endswith(" INFO x: lost workflow=default/note/k step=a claim_no=2 trace_id=0af7\n")
+
+
+def test_a_traceback_follows_the_facts_and_tells_its_causes() -> None:
+    stream = io.StringIO()
+    configure("info", "text", stream)
+    try:
+        try:
+            int("marker-19")
+        except ValueError as error:
+            raise RuntimeError("the document cannot be read") from error
+    except RuntimeError:
+        logging.getLogger("x").exception("failed", extra={"step": "a"})
+    first, *rest = stream.getvalue().splitlines()
+    assert first.endswith("failed step=a")
+    assert rest[0] == "Traceback (most recent call last):"
+    assert rest[-1] == "RuntimeError: the document cannot be read"
+    assert "marker-19" not in stream.getvalue().replace('int("marker-19")', "")
+    assert "The above exception was the direct cause of the following exception:" in rest

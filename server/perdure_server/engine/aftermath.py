@@ -10,6 +10,7 @@ from perdure_server.engine.hub import Hub
 from perdure_server.engine.measures import Measures, moves
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.spans import Spans
+from perdure_server.engine.subject import about
 from perdure_server.engine.sweep import Sweep
 from perdure_server.engine.turn import Grant, Turn
 from perdure_server.engine.values import CancelOut, GrantedClaim
@@ -29,7 +30,7 @@ from perdure_server.kernel.effects import (
     WorkflowEnded,
     WorkflowStarted,
 )
-from perdure_server.kernel.workflow import Workflow
+from perdure_server.kernel.workflow import StepState, Workflow, WorkflowState
 from perdure_server.ports.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
@@ -61,6 +62,8 @@ class Aftermath:
                 self._measures.granted(workflow, definition, turn, made)
                 if not made.returned:
                     self.deliver(workflow, definition, made)
+            if logger.isEnabledFor(logging.DEBUG):
+                _note(workflow, turn)
             moved = moves(turn)
             self._measures.moved(moved)
             if self._spans.wanted(workflow):
@@ -87,7 +90,7 @@ class Aftermath:
         try:
             claim = await resolve_claim(self._payloads, claim)
         except StoreUnavailable:
-            logger.warning("a claim goes out with refs: its payloads cannot be read now")
+            logger.warning("a claim goes out with refs: its payloads cannot be read now", extra=about(workflow, made.step, claim.claim_no))
         made.slot.pool.deliver([claim])
         known = self._hub.known(workflow.workflow_id)
         if known is None or known.revision != workflow.revision:
@@ -139,3 +142,10 @@ class Aftermath:
             self._measures.ended(workflow)
             if traced:
                 self._spans.ended(workflow)
+
+
+def _note(workflow: Workflow, turn: Turn) -> None:
+    """Every stored event, for those who look very closely."""
+    for event in turn.draft.events:
+        state = StepState(event.state) if event.step else WorkflowState(event.state)
+        logger.debug("%s: %s", event.reason, state.name, extra=about(workflow, event.step, event.claim_no))

@@ -19,6 +19,7 @@ from perdure_server.engine.duties import Duties
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.spill import Spill
+from perdure_server.engine.subject import about
 from perdure_server.kernel import limits
 from perdure_server.kernel.canonical import payload_digest
 from perdure_server.kernel.child_state import ChildEnd, Children, Closing, Parent, child_key, closing
@@ -104,7 +105,7 @@ class ChildWorkflows:
         try:
             await self._pass(workflow, step)
         except (StoreUnavailable, Rejection) as error:
-            logger.warning("children of step %s: %s; the duty to tend them tries again", step, error)
+            logger.warning("children: %s; the duty to tend them tries again", type(error).__name__, extra=about(workflow, step))
 
     async def _pass(self, workflow: Workflow, step: str) -> None:
         place = workflow.workflow_id, step

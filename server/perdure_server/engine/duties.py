@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.pending import OfTombstones
+from perdure_server.engine.subject import about
 from perdure_server.engine.turn import Turn
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
@@ -100,16 +101,16 @@ class Duties:
         """What the performer says; None = it failed."""
         performer = self._performers.get(duty.kind)
         if performer is None:
-            logger.error("nobody performs duties of kind %s", duty.kind.name)
+            logger.error("nobody performs duties of kind %s", duty.kind.name, extra=about(workflow))
             return None
         try:
             async with asyncio.timeout(_WITHIN / limits.SECOND):
                 return await performer(workflow, duty)
         except (StoreUnavailable, TimeoutError, Rejection) as error:
-            logger.warning("duty %s: %s; trying again", duty.kind.name, type(error).__name__)
+            logger.warning("duty %s: %s; trying again", duty.kind.name, type(error).__name__, extra=about(workflow))
         except Exception:
             self._supervisor.failures += 1
-            logger.exception("duty %s failed; trying again", duty.kind.name)
+            logger.exception("duty %s failed; trying again", duty.kind.name, extra=about(workflow))
         return None
 
     async def _write(self, workflow: Workflow, duty: Duty, failed: bool) -> Workflow | None:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.pending import Command, OfTombstones, Pending, fail, stopped, undo
+from perdure_server.engine.subject import about
 from perdure_server.engine.turn import Grant, Turn
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
@@ -138,7 +139,7 @@ class Mailboxes:
             raise
         except Exception as error:
             if not isinstance(error, StoreUnavailable | FieldViolation | Rejection):
-                logger.exception("a mailbox round failed")
+                logger.exception("a mailbox round failed", extra=about(box.workflow))
             box.workflow = None
             fail(batch, error)
         finally:
@@ -230,7 +231,7 @@ class Mailboxes:
         try:
             self._after(stored, definition, [pending.turn for pending in writers if pending.turn is not None])
         except Exception:  # it is stored: what follows are hints, and the callers hear OK
-            logger.exception("the effects of a stored change failed")
+            logger.exception("the effects of a stored change failed", extra=about(stored))
             self._supervisor.failures += 1
         for pending in writers:
             pending.resolve(stored)
@@ -319,7 +320,7 @@ class Mailboxes:
         except (Rejection, FieldViolation) as error:
             pending.error = error
         except Exception as error:  # a fault of ours must not fail the other commands of the batch
-            logger.exception("a command failed")
+            logger.exception("a command failed", extra=about(start))
             self._supervisor.failures += 1
             pending.error = error
         else:

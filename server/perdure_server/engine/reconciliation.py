@@ -8,6 +8,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from perdure_server.engine.claimtable import LocalClaim
+from perdure_server.engine.subject import about
 from perdure_server.engine.values import CancelOut
 from perdure_server.kernel import limits
 from perdure_server.kernel.draft import loss_cause
@@ -65,7 +66,8 @@ class Reconciliation:
             if isinstance(result, StoreUnavailable):
                 again.append(workflow_id)
             elif result is not None:
-                logger.warning("claims of a workflow cannot be compared with it", exc_info=result)
+                known = self._engine.mailboxes.known(workflow_id)
+                logger.warning("claims of a workflow cannot be compared with it", exc_info=result, extra=about(known))
         return again
 
     async def _compare(self, workflow_id: bytes) -> None:

@@ -12,6 +12,7 @@ from perdure_server.engine.grants import build_claim, has_refs, resolve_claim
 from perdure_server.engine.rounds import submit_to_run
 from perdure_server.engine.spill import payloads_of
 from perdure_server.engine.streams import WorkerStream
+from perdure_server.engine.subject import Subject, about
 from perdure_server.engine.values import GrantedClaim, ResultIn, SettledOut
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
@@ -72,7 +73,7 @@ class Results:
             return await self._settle(result, prefer, stream)
         except Exception as error:  # whatever it is, the worker waits for an answer to this result
             if not isinstance(error, Rejection | FieldViolation | StoreError):
-                logger.exception("a result failed")
+                logger.exception("a result failed", extra=self._about(result))
             self._count(RESULTS_REFUSED, (error.reason.name if isinstance(error, Rejection) else type(error).__name__,))
             return SettledOut(result.result_id, error=error)
 
@@ -87,7 +88,7 @@ class Results:
     async def _settle(self, result: ResultIn, prefer: Pool | None, stream: WorkerStream | None) -> SettledOut:
         address = address_of(result.token)
         if self._turns.busy(address.nonce):
-            await self._let_frames_pass(address.nonce)
+            await self._let_frames_pass(result, address.nonce)
         digest = outcome_digest(result.outcome)
         outcome = result.outcome
         if self._spill.needed(address.workflow_id, payloads_of(outcome)):
@@ -98,12 +99,12 @@ class Results:
         following = await self._next_claims(settlement, workflow, prefer, stream) if settlement.next_claims else ()
         return SettledOut(result.result_id, settlement.duplicate, following)
 
-    async def _let_frames_pass(self, nonce: str) -> None:
+    async def _let_frames_pass(self, result: ResultIn, nonce: str) -> None:
         try:
             async with asyncio.timeout(_FRAMES_WITHIN / limits.SECOND):
                 await self._turns.passed(nonce)
         except TimeoutError:
-            logger.warning("a result overtakes frames that coordination does not take")
+            logger.warning("a result overtakes frames that coordination does not take", extra=self._about(result))
 
     async def _next_claims(
         self, settlement: Settlement, workflow: Workflow, prefer: Pool | None, stream: WorkerStream | None
@@ -155,6 +156,14 @@ class Results:
         stray = Pool("", lambda: claim.session_id, lambda _claims: None)
         stray.lease_remaining = lambda: self._lease
         return stray
+
+    def _about(self, result: ResultIn) -> Subject:
+        try:
+            address = address_of(result.token)
+        except Rejection:
+            return {}
+        local = self._claims.get(address.nonce)
+        return about(self._mailboxes.known(address.workflow_id), address.step, local.claim_no if local is not None else 0)
 
     def _local(self, token: str) -> LocalClaim | None:
         try:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from perdure_server.engine.calendar import Calendar, key_of
 from perdure_server.engine.people import Conditions
+from perdure_server.engine.subject import about
 from perdure_server.engine.values import Ref
 from perdure_server.kernel import firing as rules
 from perdure_server.kernel import limits
@@ -171,7 +172,9 @@ class Schedules:
             elif last.state is WorkflowState.RUNNING:
                 await self._engine.cancel(ref, reason, "")
         except Rejection as error:
-            logger.info("the workflow before a firing was not ended: %s", error.reason.name)  # it ends by itself, or has ended
+            logger.info(
+                "the workflow before a firing was not ended: %s", error.reason.name, extra=about(last)
+            )  # it ends by itself, or has ended
 
     # ---------------------------------------------------------------------------------------------------------- by people
 

@@ -12,6 +12,7 @@ from perdure_server.engine.hub import SERVER, Hub
 from perdure_server.engine.judge import Judge
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.subject import about
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import Rejection
 from perdure_server.kernel.workflow import CLAIMED, StepState, Workflow
@@ -103,12 +104,12 @@ class Sweep:
                 return await self._advance_one(workflow_id)
 
         results = await asyncio.gather(*(one(workflow_id) for workflow_id in workflow_ids), return_exceptions=True)
-        for result in results:
+        for workflow_id, result in zip(workflow_ids, results, strict=True):
             if isinstance(result, StoreUnavailable):
                 raise result
             if isinstance(result, BaseException) and not isinstance(result, CorruptDocument | Rejection):
                 self._supervisor.failures += 1
-                logger.error("a due workflow cannot go on", exc_info=result)
+                logger.error("a due workflow cannot go on", exc_info=result, extra=about(self._mailboxes.known(workflow_id)))
         return sum(result is True for result in results)
 
     async def _advance_one(self, workflow_id: bytes) -> bool:

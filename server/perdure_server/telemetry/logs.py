@@ -1,16 +1,27 @@
-"""The server's own log: text, or JSON with one object a line. Never payloads; tokens and credentials are cut out wherever they slip in."""
+"""The server's own log: text, or JSON with one object a line.
+
+Never payloads: nobody logs one, and of exceptions whose messages quote values only the type and the place are told. Tokens and credentials
+are cut out wherever they slip in. Lines that concern a workflow carry it, its step, claim_no and trace id as fields (engine/subject.py).
+"""
 
 import json
 import logging
 import re
 import sys
+import traceback
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import Final, Literal, TextIO
+
+ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 # A claim or wake token: 42 bytes in base64, a dot, a step's name.
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{56}\.[a-z][a-z0-9_]{0,62}")
 _CREDENTIALS: Final = re.compile(r"://[^/\s@]*@")
 _OWN_FIELDS: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+# ValueError: what int() and decoders say; LookupError: a key that is not there.
+_QUOTING: Final = (ValueError, LookupError)
+_QUOTING_LIBRARIES: Final = frozenset({"bson", "msgspec", "pymongo"})
 # Libraries that tell more than an operator wants to know.
 _QUIET: Final = ("asyncio", "grpc", "motor", "opentelemetry", "pymongo", "redis")
 
@@ -33,8 +44,14 @@ class TextFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as text."""
-        return redact(super().format(record))
+        """The record as text, its facts behind the message as `name=value`."""
+        head, _, rest = super().format(record).partition("\n")
+        facts = "".join(f" {name}={value}" for name, value in _facts(record).items())
+        return redact("\n".join((head + facts, rest) if rest else (head + facts,)))
+
+    def formatException(self, ei: ExcInfo) -> str:  # noqa: N802 -- logging's own name
+        """The traceback."""
+        return format_error(ei[1]) if ei[1] is not None else ""
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 -- logging's own name
         """RFC 3339, UTC."""
@@ -52,15 +69,33 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        fields |= {name: str(value) for name, value in record.__dict__.items() if name not in _OWN_FIELDS}
-        if record.exc_info:
-            fields["error"] = self.formatException(record.exc_info)
+        fields |= _facts(record)
+        if record.exc_info and record.exc_info[1] is not None:
+            fields["error"] = format_error(record.exc_info[1])
         return redact(json.dumps(fields, ensure_ascii=False))
+
+
+def format_error(error: BaseException) -> str:
+    """The traceback with its causes. A message that may quote a value, which may be a payload's, is left out."""
+    before = ""
+    if error.__cause__ is not None:
+        before = format_error(error.__cause__) + "\nThe above exception was the direct cause of the following exception:\n"
+    elif error.__context__ is not None and not error.__suppress_context__:
+        before = format_error(error.__context__) + "\nDuring handling of the above exception, another exception occurred:\n"
+    name = type(error).__qualname__
+    quotes = isinstance(error, _QUOTING) or type(error).__module__.partition(".")[0] in _QUOTING_LIBRARIES
+    message = "(message left out: it may quote values)" if quotes else str(error)
+    stack = "".join(traceback.format_tb(error.__traceback__))
+    return f"{before}Traceback (most recent call last):\n{stack}{name}: {message}"
 
 
 def redact(text: str) -> str:
     """The text without tokens and credentials."""
     return _CREDENTIALS.sub("://...@", _TOKEN.sub("<token>", text))
+
+
+def _facts(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value if isinstance(value, int) else str(value) for name, value in record.__dict__.items() if name not in _OWN_FIELDS}
 
 
 def _time(record: logging.LogRecord) -> str:
