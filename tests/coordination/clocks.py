@@ -16,6 +16,8 @@ class StillClock:
     def unshifted_at(self, time: int) -> int:
         return time
 
+    uncertainty = 0
+
     def may_judge(self, lease: int) -> bool:
         return True
 

@@ -27,11 +27,21 @@ class SessionsContract:
     async def test_reconnect_raises_the_number_once(self, store: Store) -> None:
         opened = session(connection_no=1)
         await store.sessions.open(opened)
-        calls = [store.sessions.reconnect(opened.session_id, opened.secret, 1, NOW + 40_000) for _ in range(5)]
+        calls = [store.sessions.reconnect(opened, NOW + 40_000, "there", "10.0.0.7") for _ in range(5)]
         found = [result for result in await asyncio.gather(*calls) if result is not None]
-        assert found == [replace(opened, connection_no=2, lease_until=NOW + 40_000)]
-        assert await store.sessions.reconnect(opened.session_id, "guessed", 2, NOW) is None
-        assert await store.sessions.reconnect("nobody", opened.secret, 1, NOW) is None
+        assert found == [replace(opened, connection_no=2, lease_until=NOW + 40_000, server_id="there", peer="10.0.0.7")]
+        assert await store.sessions.reconnect(replace(found[0], secret="guessed"), NOW, "", "") is None
+        assert await store.sessions.reconnect(replace(found[0], session_id="nobody"), NOW, "", "") is None
+
+    async def test_draining_lasts_until_the_next_connection(self, store: Store) -> None:
+        opened = session(labels={"pod": "a.b$c"}, capabilities=("cancel",), server_id="here", peer="10.0.0.6")
+        await store.sessions.open(opened)
+        await store.sessions.note_draining(opened.session_id)
+        drains = await store.sessions.get(opened.session_id)
+        assert drains == replace(opened, draining=True)
+        again = await store.sessions.reconnect(drains, NOW, "there", "10.0.0.7")
+        assert again == replace(opened, connection_no=2, server_id="there", peer="10.0.0.7")
+        await store.sessions.note_draining("nobody")
 
     async def test_renewal_needs_the_connection_and_life(self, store: Store) -> None:
         opened = session(connection_no=3)

@@ -73,7 +73,7 @@ class Calls(Protocol):
     rounds: Rounds
     hub: Hub
 
-    async def cancel(self, ref: Ref, reason: str, request_id: str) -> CancelAccepted:
+    async def cancel(self, ref: Ref, reason: str, request_id: str, etag: str = "", actor: str = "") -> CancelAccepted:
         """Ask a workflow to cancel."""
 
     async def signal(self, target: Ref | str, signal: Signal) -> Signalled:
@@ -94,7 +94,7 @@ def verbs(calls: Calls) -> Mapping[str, Verb]:
     people = calls.people
 
     async def cancel(item: Item, _arguments: bytes) -> object:
-        return await calls.cancel(item.ref, item.reason, item.request_id)
+        return await calls.cancel(item.ref, item.reason, item.request_id, actor=item.actor)
 
     async def terminate(item: Item, _arguments: bytes) -> object:
         return await people.terminate(item.ref, item.reason, Conditions(item.request_id))

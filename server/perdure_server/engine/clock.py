@@ -63,6 +63,11 @@ class StoreClock:
         """Whether store time is known to within a second."""
         return bool(self._samples) and min(self._samples)[0] <= _UNCERTAIN
 
+    @property
+    def uncertainty(self) -> int:
+        """Half of the shortest round trip of the last few, in ms; before the first nobody knows."""
+        return (min(self._samples)[0] + 1) // 2 if self._samples else _UNCERTAIN
+
     def may_judge(self, lease: int) -> bool:
         """Whether the store has been reached for one full lease: before that, nobody is expired for the store's absence."""
         return self.certain and bool(self.reachable_since) and self.now() - self.reachable_since >= lease

@@ -189,9 +189,9 @@ class SignalCommand(_Plain):
 class CancelCommand(_Plain):
     """Ask to cancel. Answers whether it was a repeat."""
 
-    def __init__(self, ref: Ref, reason: str, request_id: str, own_id: str, etag: str = "") -> None:
+    def __init__(self, ref: Ref, why: tuple[str, str], request_id: str, own_id: str, etag: str = "") -> None:
         self._ref = ref
-        self._reason = reason
+        self._reason, self._actor = why
         self._request_id = request_id
         self._own_id = own_id
         self._etag = etag
@@ -202,7 +202,7 @@ class CancelCommand(_Plain):
         if not is_repeat(workflow, "cancel", self._request_id or self._own_id):
             require_ref(workflow, self._ref)
             require_etag(workflow, self._etag, turn.is_first)
-        return not cancel(turn.draft, self._reason, self._request_id, self._own_id)
+        return not cancel(turn.draft, self._reason, self._request_id, self._own_id, self._actor)
 
 
 class AdvanceCommand(_Plain):

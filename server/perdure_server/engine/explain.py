@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from perdure_server.engine.claimtable import ClaimTable
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.permit_facts import PermitExplainer, PermitFacts
 from perdure_server.engine.queries import Queries
@@ -39,6 +40,7 @@ class StepFacts(Struct, frozen=True):
     queue: QueueFacts | None = None
     fact: QueueFact | None = None  # about that queue, as every reader is told
     lease_end: int | None = None
+    alive: int | None = None  # when the activity gave its last sign of life, if its worker is connected to this server
     permit: PermitFacts | None = None  # what a throttled step lacks
 
 
@@ -52,7 +54,8 @@ class Explanation(Struct, frozen=True):
 class Explainer:
     """Reads the instance, the sessions of its namespace, and how long the queues are."""
 
-    def __init__(self, parts: Parts, queries: Queries, permits: PermitExplainer) -> None:
+    def __init__(self, parts: Parts, queries: Queries, permits: PermitExplainer, claims: ClaimTable) -> None:
+        self._claims = claims
         self._sessions = parts.store.sessions
         self._coordination = parts.coordination
         self._queries = queries
@@ -79,7 +82,9 @@ class Explainer:
             return StepFacts(plan, step, queue=await self._queue(view, plan, sessions), fact=view.facts.get(queue), permit=permit)
         if step.claim is not None:
             holder = next((session for session in sessions if session.session_id == step.claim.session_id), None)
-            return StepFacts(plan, step, lease_end=holder.lease_until if holder is not None else None)
+            local = self._claims.get(step.claim.nonce)
+            alive = local.alive_at if local is not None and local.alive_at > local.granted else None
+            return StepFacts(plan, step, lease_end=holder.lease_until if holder is not None else None, alive=alive)
         return StepFacts(plan, step, stored_signals=_signals(workflow, step))
 
     async def _queue(self, view: View, plan: StepDefinition, sessions: Sequence[Session]) -> QueueFacts:

@@ -86,6 +86,7 @@ def _hook(definition: Definition, workflow: Workflow, name: str) -> HookFacts:
         failure=workflow.failure,
         failed_step=workflow.failed_step,
         cancel_reason=workflow.cancel_reason,
+        cancel_actor=workflow.cancel_actor,
         cancel_time=workflow.cancel_time,
         unfinished=tuple(unfinished),
     )

@@ -91,5 +91,8 @@ class Polls:
                 connection_no=0,
                 client=hello.client,
                 created=now,
+                server_id=self._settings.server_id,
+                peer=hello.peer,
+                capabilities=hello.capabilities,
             )
         )

@@ -14,6 +14,7 @@ from perdure_server.engine.queues import QueueBook
 from perdure_server.engine.values import Ref, View
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.redaction import outside_bytes
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import Step, Workflow, round_id
@@ -49,7 +50,8 @@ class Queries:
     async def get(self, ref: Ref, with_payloads: bool) -> View:
         """The instance; with payloads up to limits.READ_INLINE in all, the rest as refs."""
         workflow = await self.load(ref.key.workflow_id, ref)
-        view = await self.view(workflow)
+        sizes = self._store.workflows.document_bytes(workflow), outside_bytes(workflow)
+        view = replace(await self.view(workflow), sizes=sizes)
         return await self.resolve(view) if with_payloads else view
 
     async def wait_for_result(self, ref: Ref, within: int) -> View:
@@ -121,7 +123,7 @@ class Queries:
             for name, step in workflow.steps.items()
         }
         resolved = replace(workflow, input=inline(workflow.input, found), output=inline(workflow.output, found), steps=steps)
-        return View(resolved, view.definition, view.facts)
+        return replace(view, workflow=resolved)
 
     async def _run_of(self, holder: Ref | str) -> str:
         if isinstance(holder, str):

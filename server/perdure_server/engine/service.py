@@ -128,7 +128,7 @@ class Engine:
         self.polls = Polls(parts, self.desk, self.subscriptions, self._give_back)
         self.children = ChildWorkflows(parts, self.mailboxes, self.catalog, self.duties, self.spill)
         self.permits = PermitParts(parts, self)
-        self.explain = Explainer(parts, self.queries, self.permits.explainer).explain
+        self.explain = Explainer(parts, self.queries, self.permits.explainer, self.claims).explain
         self._aftermath = Aftermath(parts, self.dispatch, self.hub, self.sweep, self.claims)
         self._aftermath.on_children = self.children.tend_soon
         self.retention = Retention(parts, self.mailboxes, self.duties, self.hub)
@@ -236,9 +236,9 @@ class Engine:
         answer, workflow = await submit_to_run(self.mailboxes, workflow_id, SignalCommand(signal, address))
         return Signalled(workflow, duplicate=answer[0], consumed=answer[1])
 
-    async def cancel(self, ref: Ref, reason: str, request_id: str, etag: str = "") -> CancelAccepted:
+    async def cancel(self, ref: Ref, reason: str, request_id: str, etag: str = "", actor: str = "") -> CancelAccepted:
         """Ask a workflow to cancel. Raises Rejection, StoreUnavailable."""
-        command = CancelCommand(ref, reason, request_id, own_request_id(self.entropy), etag)
+        command = CancelCommand(ref, (reason, actor), request_id, own_request_id(self.entropy), etag)
         duplicate, workflow = await self.mailboxes.submit(ref.key.workflow_id, command)
         return CancelAccepted(workflow, duplicate)
 

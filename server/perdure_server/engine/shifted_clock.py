@@ -50,6 +50,11 @@ class ShiftedClock:
                 return when
         return time
 
+    @property
+    def uncertainty(self) -> int:
+        """As the store clock says."""
+        return self._clock.uncertainty
+
     def may_judge(self, lease: int) -> bool:
         """As the store clock says."""
         return self._clock.may_judge(lease)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from perdure_server.engine.addresses import address_of
 from perdure_server.engine.claimtable import LocalClaim
@@ -115,6 +116,15 @@ class WorkerStream:
             pool.closed = True
             pool.credit = 0
             self._services.desk.unsubscribe(pool)
+
+    def leave(self) -> None:
+        """The worker says that it will take no more; people are shown that it does."""
+        self.drain()
+        self._services.supervisor.run(self._note_draining(), "note draining")
+
+    async def _note_draining(self) -> None:
+        with suppress(StoreError):
+            await self._services.sessions.note_draining(self.session.session_id)
 
     def tell(self, item: StreamOut) -> None:
         """Queue something for the worker."""

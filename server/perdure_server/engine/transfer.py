@@ -30,11 +30,11 @@ from perdure_server.engine.values import Ref, View
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.draft import Draft
-from perdure_server.kernel.imported import open_children, rest, unclaimed
+from perdure_server.kernel.imported import open_children, rest
 from perdure_server.kernel.redaction import refs_in
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.seal import seal
-from perdure_server.kernel.workflow import STEP_ENDS, Paused, Workflow, WorkflowKey
+from perdure_server.kernel.workflow import STEP_ENDS, Paused, Step, StepState, Workflow, WorkflowKey
 from perdure_server.ports.store import Read
 
 _ROUNDS = 100
@@ -138,7 +138,7 @@ class Transfer:
             round=before.round + 1 if before is not None else 1,
             fence=fence,
             update_time=now,
-            steps={name: unclaimed(step, now) for name, step in workflow.steps.items()},
+            steps={name: _unclaimed(step, now) for name, step in workflow.steps.items()},
             actions=(f"import:{destination.request_id or own_request_id(self._entropy)}",),
             request_ids=(),
             past_requests=(),
@@ -201,3 +201,12 @@ def _check(workflow: Workflow, definition: Definition) -> None:
         raise invalid("its counts of steps do not fit its steps")
     if len(workflow.key.business_key.encode()) > limits.KEY_LENGTH:
         raise invalid("its business key is too long")
+
+
+def _unclaimed(step: Step, now: int) -> Step:
+    """The step without a claim. It is uncharged, as if it had never been delivered; one that was told to stop is left for `rest`."""
+    if step.claim is None:
+        return replace(step, throttled=None, settled=())
+    if step.state is StepState.CANCELLING:
+        return replace(step, claim=None, settled=())
+    return replace(step, state=StepState.READY, since=now, attempt=max(0, step.attempt - 1), claim=None, settled=(), due=None)

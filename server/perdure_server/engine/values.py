@@ -39,11 +39,15 @@ class QueueFact(Struct, frozen=True):
 
 
 class View(Struct, frozen=True, omit_defaults=True):
-    """An instance with its definition; refs are resolved as far as the asker wanted. `facts` by queue id, of its `ready`."""
+    """An instance with its definition; refs are resolved as far as the asker wanted. `facts` by queue id, of its `ready`.
+
+    `sizes` only for one that was asked for by its key.
+    """
 
     workflow: Workflow
     definition: Definition
     facts: Mapping[str, QueueFact] = {}
+    sizes: tuple[int, int] | None = None  # bytes of its document, and of its payloads outside of it
 
 
 def etag_of(workflow: Workflow) -> str:
@@ -95,6 +99,7 @@ class HookFacts(Struct, frozen=True):
     failure: Failure | None
     failed_step: str
     cancel_reason: str
+    cancel_actor: str
     cancel_time: int | None
     unfinished: tuple[Unfinished, ...]
 
@@ -174,6 +179,9 @@ class Hello(Struct, frozen=True, omit_defaults=True):
     session_id: str = ""
     session_secret: str = ""
     lease: int = 0
+    labels: dict[str, str] = {}
+    capabilities: tuple[str, ...] = ()
+    peer: str = ""  # where it connects from
 
 
 class StepServed(Struct, frozen=True):

@@ -157,6 +157,10 @@ class Workers:
             client=hello.client,
             pools=hello.pools,
             created=now,
+            server_id=engine.settings.server_id,
+            peer=hello.peer,
+            labels=hello.labels,
+            capabilities=hello.capabilities,
         )
 
     async def _resume(self, hello: Hello) -> Session | None:
@@ -168,7 +172,7 @@ class Workers:
             stream.go_away(0, Reason.SESSION_SUPERSEDED)
             await stream.close()  # before the new connection is judged: it stores which claims are acknowledged
         until = engine.clock.unshifted() + stored.lease
-        session = await engine.sessions.reconnect(hello.session_id, hello.session_secret, stored.connection_no, until)
+        session = await engine.sessions.reconnect(stored, until, engine.settings.server_id, hello.peer)
         return replace(session, pools=hello.pools) if session is not None else None
 
     async def _adopt(self, stream: WorkerStream, hello: Hello) -> tuple[tuple[tuple[str, LossCause], ...], tuple[str, ...]]:

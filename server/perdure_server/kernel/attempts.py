@@ -31,7 +31,7 @@ def attempt_failed(draft: Draft, name: str, attempt: FailedAttempt) -> None:
     """A charged attempt ended in failure: try again by policy, or fail the step."""
     step = draft.step(name)
     event, failure, memory = attempt.event, attempt.failure, attempt.memory
-    fields: dict[str, object] = {"claim": None, "settled": memory, "errors": _errors(draft, step, failure)}
+    fields: dict[str, object] = {"claim": None, "settled": memory, **_errors(draft, step, failure)}
     if step.state is StepState.CANCELLING:
         draft.move(name, event, StepState.CANCELLED, failure=failure, **fields)
         settle_down(draft)
@@ -62,7 +62,7 @@ def claim_lost_while_running(draft: Draft, name: str, memory: Memory) -> None:
     """
     step = draft.step(name)
     failure = Failure(WORKER_LOST, "The worker that held this step is gone.")
-    fields = {"claim": None, "settled": memory, "lost_claims": step.lost_claims + 1, "errors": _errors(draft, step, failure)}
+    fields = {"claim": None, "settled": memory, "lost_claims": step.lost_claims + 1, **_errors(draft, step, failure)}
     if step.state is StepState.CANCELLING:
         draft.move(name, StepEvent.LOST, StepState.CANCELLED, **fields)
         settle_down(draft)
@@ -88,6 +88,10 @@ def claim_returned(draft: Draft, name: str, event: StepEvent, memory: Memory, pr
         _returned_too_often(draft, name, event, memory)
         return
     fields = {"claim": None, "settled": memory, "attempt": step.attempt - 1}
+    if event is StepEvent.RELEASED:
+        fields["releases"] = step.releases + 1
+    else:
+        fields["undelivered"] = step.undelivered + 1
     pause = row - limits.UNDELIVERED_BEFORE_BACKOFF
     if step.state is StepState.CANCELLING:
         draft.move(name, event, StepState.CANCELLED, **fields)
@@ -102,7 +106,7 @@ def claim_returned(draft: Draft, name: str, event: StepEvent, memory: Memory, pr
 def _returned_too_often(draft: Draft, name: str, event: StepEvent, memory: Memory) -> None:
     step = draft.step(name)
     failure = Failure(WORKER_LOST, f"Claims of this step came back unused {limits.UNDELIVERED_AS_LOST} times in a row.")
-    fields = {"claim": None, "settled": memory, "lost_claims": step.lost_claims + 1, "errors": _errors(draft, step, failure)}
+    fields = {"claim": None, "settled": memory, "lost_claims": step.lost_claims + 1, **_errors(draft, step, failure)}
     if draft.definition.is_required(name) or _survives_loss(draft, name):
         draft.move(name, event, StepState.BACKOFF, due=draft.now + _IDLE_BACKOFF_CAP, failure=failure, idle_returns=0, **fields)
     else:
@@ -115,5 +119,7 @@ def _survives_loss(draft: Draft, name: str) -> bool:
     return left and draft.step(name).lost_claims + 1 < draft.definition.max_lost_claims
 
 
-def _errors(draft: Draft, step: Step, failure: Failure) -> tuple[AttemptError, ...]:
-    return (*step.errors[-(limits.ATTEMPT_ERRORS - 1) :], AttemptError(step.attempt, step.claim_no, draft.now, failure))
+def _errors(draft: Draft, step: Step, failure: Failure) -> dict[str, object]:
+    worker_id = step.claim.worker_id if step.claim is not None else ""
+    error = AttemptError(step.attempt, step.claim_no, draft.now, failure, worker_id)
+    return {"failures": step.failures + 1, "errors": (*step.errors[-(limits.ATTEMPT_ERRORS - 1) :], error)}

@@ -9,7 +9,7 @@ from perdure_server.kernel.transitions import WorkflowEvent
 from perdure_server.kernel.workflow import WorkflowState
 
 
-def cancel(draft: Draft, reason: str, request_id: str, own_id: str = "") -> bool:
+def cancel(draft: Draft, reason: str, request_id: str, own_id: str = "", actor: str = "") -> bool:
     """True = accepted now, False = it was cancelling already, or this request_id is remembered. `own_id` stands for an absent one.
 
     Raises Rejection WORKFLOW_FAILING or WORKFLOW_CLOSED, by the table of design/2-kernel.
@@ -28,7 +28,7 @@ def cancel(draft: Draft, reason: str, request_id: str, own_id: str = "") -> bool
     if state not in (WorkflowState.RUNNING, WorkflowState.PREPARING_REPLAY):
         raise Rejection(Reason.WORKFLOW_CLOSED, "The workflow has ended.", state=state.name)
     remember(draft, "cancel", request_id or own_id)
-    draft.set(cancel_reason=reason, cancel_request_id=request_id, cancel_time=draft.now)
+    draft.set(cancel_reason=reason, cancel_actor=actor, cancel_request_id=request_id, cancel_time=draft.now)
     draft.turn(WorkflowEvent.CANCEL, WorkflowState.CANCELLING)
     stop_all(draft)
     settle_down(draft)

@@ -1,16 +1,12 @@
 """A workflow that comes from a file: its claims, open children and duties are of another world, and it rests until a person resumes it."""
 
-from msgspec.structs import replace
-
 from perdure_server.kernel import limits
 from perdure_server.kernel.children import tend_at
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.progress import settle_down
 from perdure_server.kernel.transitions import StepEvent
 from perdure_server.kernel.values import Paused
-from perdure_server.kernel.workflow import STEP_ENDS, Step, StepState, Workflow
-
-_UNTOLD = StepState.CANCELLING
+from perdure_server.kernel.workflow import STEP_ENDS, StepState, Workflow
 
 
 def open_children(workflow: Workflow) -> list[str]:
@@ -22,20 +18,11 @@ def open_children(workflow: Workflow) -> list[str]:
     ]
 
 
-def unclaimed(step: Step, now: int) -> Step:
-    """The step without a claim. It is uncharged, as if it had never been delivered; one that was told to stop is left for `rest`."""
-    if step.claim is None:
-        return replace(step, throttled=None, settled=())
-    if step.state is _UNTOLD:
-        return replace(step, claim=None, settled=())
-    return replace(step, state=StepState.READY, since=now, attempt=max(0, step.attempt - 1), claim=None, settled=(), due=None)
-
-
 def rest(draft: Draft, paused: Paused) -> None:
     """Bring a workflow that had not ended to rest. Its steps are without claims by now; it ends here if nothing is left for it to do."""
     draft.set(paused=paused)
     for name, step in draft.active():
-        if step.state is _UNTOLD:
+        if step.state is StepState.CANCELLING:
             draft.move(name, StepEvent.GRACE_OVER, StepState.CANCELLED)  # there is nobody to wait for
         elif step.children is not None and not step.children.over:
             tend_at(draft, name, draft.now + limits.CHILDREN_MADE_WITHIN)

@@ -36,6 +36,9 @@ MAX_IN_FLIGHT: Final = 100  # children of one map step that are open at once
 
 CATCH_UP_WINDOW: Final = 1 * MINUTE  # of a schedule
 
+WORKER_LABELS: Final = 16
+WORKER_CAPABILITIES: Final = 64
+
 # Rhythm of the server.
 ACKNOWLEDGE_WITHIN: Final = 5 * SECOND
 HOLD_AFTER: Final = 3 * SECOND  # a token that still runs this long after its grant is written into its session

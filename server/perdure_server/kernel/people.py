@@ -150,6 +150,7 @@ def replay(draft: Draft, reopen: tuple[str, ...], request_id: str) -> bool:
         end_time=None,
         expire_time=None,
         cancel_reason="",
+        cancel_actor="",
         cancel_time=None,
     )
     draft.turn(WorkflowEvent.REPLAY, WorkflowState.PREPARING_REPLAY)

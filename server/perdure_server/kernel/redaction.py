@@ -135,6 +135,12 @@ def refs_in(workflow: Workflow) -> set[str]:
     return {payload.ref.payload_id for payload in payloads_in(workflow) if payload.ref is not None}
 
 
+def outside_bytes(workflow: Workflow) -> int:
+    """Bytes of all payloads outside the document that the instance refers to, each once."""
+    found = {payload.ref.payload_id: payload.ref.size for payload in payloads_in(workflow) if payload.ref is not None}
+    return sum(found.values())
+
+
 def payloads_in(value: object) -> Iterator[Payload]:
     """Every payload anywhere in a value."""
     if isinstance(value, Payload):

@@ -173,6 +173,7 @@ class AttemptError(Struct, frozen=True, omit_defaults=True):
     claim_no: int
     time: int
     failure: Failure
+    worker_id: str = ""  # who had it
 
 
 class Step(Struct, frozen=True, omit_defaults=True):
@@ -198,6 +199,9 @@ class Step(Struct, frozen=True, omit_defaults=True):
     lost_claims: int = 0
     idle_returns: int = 0  # undelivered or released without a new checkpoint, in a row
     waits: int = 0
+    failures: int = 0  # charged attempts that failed, were lost or timed out, over its life
+    releases: int = 0
+    undelivered: int = 0
     settled: tuple[Settled, ...] = ()
     last_frame_seq: int | None = None
     end_seq: int = 0  # the event in which it ended: the order in which steps completed
@@ -279,6 +283,7 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
     deadline: int | None = None
     grace_deadline: int | None = None
     cancel_reason: str = ""
+    cancel_actor: str = ""
     cancel_request_id: str = ""
     cancel_time: int | None = None
     paused: Paused | None = None

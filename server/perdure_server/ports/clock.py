@@ -19,6 +19,10 @@ class Clock(Protocol):
     def unshifted_at(self, time: int) -> int:
         """What `unshifted` was when `now` was `time`. A time that was jumped over: when it was."""
 
+    @property
+    def uncertainty(self) -> int:
+        """How far store time may be off, in ms."""
+
     def may_judge(self, lease: int) -> bool:
         """Whether the store has been reached for one full `lease` (ms), so that sessions and timeouts may be judged."""
 

@@ -135,6 +135,9 @@ class Workflows(Protocol):
     async def count(self, query: WorkflowQuery, at_most: int, read: Read = Read.LOCAL) -> int:
         """How many match; counting stops at `at_most`. Raises StoreUnavailable."""
 
+    def document_bytes(self, workflow: Workflow) -> int:
+        """How large the document of this instance is, in bytes."""
+
     async def delete(self, workflow: Workflow) -> bool:
         """Remove this very revision, its payloads first. False = it changed meanwhile. Raises StoreUnavailable.
 
@@ -208,6 +211,11 @@ class Session(Struct, frozen=True, omit_defaults=True):
     refused: tuple[str, ...] = ()
     created: int = 0
     emptied: int = 0
+    server_id: str = ""  # where it connected last; like what follows, for people only
+    peer: str = ""
+    labels: dict[str, str] = {}
+    capabilities: tuple[str, ...] = ()
+    draining: bool = False
 
 
 class Sessions(Protocol):
@@ -219,8 +227,11 @@ class Sessions(Protocol):
     async def get(self, session_id: str) -> Session | None:
         """The stored session, linearizable."""
 
-    async def reconnect(self, session_id: str, secret: str, connection_no: int, lease_until: int) -> Session | None:
-        """Raise `connection_no` from the given one to the next, if the session is alive and has that secret; None = no longer so."""
+    async def reconnect(self, known: Session, lease_until: int, server_id: str, peer: str) -> Session | None:
+        """Raise `connection_no` from that of `known` to the next, if the session is alive and has its secret; None = no longer so.
+
+        It drains no more, and is connected to this server.
+        """
 
     async def renew(self, session_id: str, connection_no: int, lease_until: int, held: Sequence[str]) -> bool:
         """Extend the lease and replace `held` (minus what is `refused`, which stays), if alive and of this connection; False otherwise.
@@ -241,6 +252,9 @@ class Sessions(Protocol):
 
     async def mark_dead(self, session_id: str, lease_until: int) -> Session | None:
         """Set alive = False if the lease is still the judged one; returns the dead session, or None if it was renewed meanwhile."""
+
+    async def note_draining(self, session_id: str) -> None:
+        """Note that it takes no more claims on this connection."""
 
     async def note_empty(self, session_id: str, now: int) -> None:
         """Note in a dead session that a look at `now` found no claims of it."""

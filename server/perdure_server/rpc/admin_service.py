@@ -149,7 +149,8 @@ class AdminService(OperationsService, ResourcesService, SchedulesService, Versio
         page = [row for row in rows if row[0] > after]
         response = wire.ListWorkersResponse()
         for _, session in page[:size]:
-            workers.worker(response.workers.add(), session)
+            served = await self._engine.subscriptions.serve(namespace, session.pools)
+            workers.worker(response.workers.add(), session, (status for status, _ in served))
         if len(page) > size:
             response.next_page_token = page_tokens.encode_key(scope, page[size - 1][0])
         return response

@@ -6,6 +6,8 @@ has closed the stream; and with an error when the worker breaks the protocol bef
 
 import asyncio
 
+from msgspec.structs import replace
+
 from perdure.v1.worker_service_pb2 import ClaimRequest, ClaimResponse, Hello
 from perdure_server.engine.service import Engine
 from perdure_server.engine.streams import WorkerStream
@@ -62,7 +64,7 @@ class ClaimStream:
         decoded = workers.hello(hello, checked)
         answer = ClaimResponse()
         await offers.register(self._engine, hello.definitions, checked, answer.welcome)
-        welcome, stream = await self._engine.connect(decoded)
+        welcome, stream = await self._engine.connect(replace(decoded, peer=self._context.peer()))
         encode.welcome(answer.welcome, welcome)
         answer.welcome.server_version = self._server_version
         answer.welcome.server_id = self._engine.settings.server_id
@@ -116,7 +118,7 @@ class ClaimStream:
             case "heartbeats":
                 self._take_heartbeats(message, stream)
             case "drain":
-                stream.drain()
+                stream.leave()
             case "hello":
                 raise protocol_violation("hello was said before; a stream has one.")
             case None:

@@ -43,6 +43,7 @@ def server_info(engine: Engine, facts: ServerFacts) -> wire.GetServerInfoRespons
     )
     values.time(response.start_time, facts.started)
     values.time(response.store_time, engine.clock.now())
+    values.duration(response.store_time_uncertainty, engine.clock.uncertainty)
     _backend(response.store.backend, described, _STORE)
     response.store.backend.healthy = engine.clock.may_judge(0)
     response.store.durability = described.get("store_durability", "")

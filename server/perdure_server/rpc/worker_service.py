@@ -2,6 +2,8 @@
 
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from perdure.v1 import worker_service_pb2 as wire
 from perdure_server.engine.service import Engine
 from perdure_server.engine.values import GrantedClaim, ResultIn
@@ -54,7 +56,7 @@ class WorkerService:
         hello, most, wait = decode.poll(request, checked)
         await offers.register(self._engine, request.definitions, checked, wire.Welcome())
         async with self._leaving.cut_short():
-            served, claims, lease = await self._engine.poll(hello, most, within_deadline(wait, context))
+            served, claims, lease = await self._engine.poll(replace(hello, peer=context.peer()), most, within_deadline(wait, context))
         response = wire.PollClaimsResponse()
         values.duration(response.lease_duration, lease)
         for status in served:

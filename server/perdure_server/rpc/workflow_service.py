@@ -110,10 +110,12 @@ class WorkflowService:
         values.payload(response.payload, await self._engine.fetch_payload(decode.payload_holder(request), request.payload_id))
         return response
 
-    async def cancel_workflow(self, request: wire.CancelWorkflowRequest, _context: Context) -> wire.CancelWorkflowResponse:
+    async def cancel_workflow(self, request: wire.CancelWorkflowRequest, context: Context) -> wire.CancelWorkflowResponse:
         """Ask for a cancel."""
         ref = decode.cancel(request)
-        return workflows.cancelled(await self._engine.cancel(ref, request.reason, request.request_id, request.etag))
+        return workflows.cancelled(
+            await self._engine.cancel(ref, request.reason, request.request_id, request.etag, caller_of(context).actor)
+        )
 
     async def terminate_workflow(self, request: wire.TerminateWorkflowRequest, _context: Context) -> wire.TerminateWorkflowResponse:
         """End at once: tokens fenced, no hooks."""

@@ -25,6 +25,7 @@ from msgspec.structs import astuple, fields
 
 from perdure_server.kernel.workflow import Duty, DutyKind, Event, Workflow, WorkflowKey, WorkflowState, round_id
 from perdure_server.ports.store import WorkflowQuery
+from perdure_server.store.driver import encoded
 from perdure_server.store.step_documents import (
     AS_IS,
     encode_failure,
@@ -59,6 +60,11 @@ def encode(workflow: Workflow) -> Document:
     if chunk_count(workflow):
         pack_all(workflow, document)
     return document
+
+
+def size_of(workflow: Workflow) -> int:
+    """Bytes of the document."""
+    return len(encoded(encode(workflow)).raw)
 
 
 def encode_change(old: Workflow, new: Workflow) -> Update:

@@ -228,6 +228,10 @@ class MemoryWorkflows:
 
         return await self._around("workflows.count", apply)
 
+    def document_bytes(self, workflow: Workflow) -> int:
+        """As the port says."""
+        return documents.size_of(workflow)
+
     async def delete(self, workflow: Workflow) -> bool:
         """As the port says."""
 

@@ -32,15 +32,15 @@ class MemorySessions:
         """As the port says."""
         return await self._around("sessions.get", lambda: self._stored.get(session_id))
 
-    async def reconnect(self, session_id: str, secret: str, connection_no: int, lease_until: int) -> Session | None:
+    async def reconnect(self, known: Session, lease_until: int, server_id: str, peer: str) -> Session | None:
         """As the port says."""
 
         def apply() -> Session | None:
-            stored = self._alive(session_id)
-            if stored is None or (stored.secret, stored.connection_no) != (secret, connection_no):
+            stored = self._alive(known.session_id)
+            if stored is None or (stored.secret, stored.connection_no) != (known.secret, known.connection_no):
                 return None
-            changed = replace(stored, connection_no=connection_no + 1, lease_until=max(stored.lease_until, lease_until))
-            return self._keep(changed)
+            changed = replace(stored, connection_no=known.connection_no + 1, lease_until=max(stored.lease_until, lease_until))
+            return self._keep(replace(changed, server_id=server_id, peer=peer, draining=False))
 
         return await self._around("sessions.reconnect", apply)
 
@@ -107,6 +107,16 @@ class MemorySessions:
             return self._keep(replace(stored, alive=False))
 
         return await self._around("sessions.mark_dead", apply)
+
+    async def note_draining(self, session_id: str) -> None:
+        """As the port says."""
+
+        def apply() -> None:
+            stored = self._alive(session_id)
+            if stored is not None:
+                self._keep(replace(stored, draining=True))
+
+        await self._around("sessions.note_draining", apply)
 
     async def note_empty(self, session_id: str, now: int) -> None:
         """As the port says."""

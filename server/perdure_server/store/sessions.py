@@ -23,6 +23,7 @@ def encode_session(session: Session) -> Document:
     document["_id"] = document.pop("session_id")
     for pool in document["pools"]:
         pool["step_contracts"] = [[step, contract] for step, contract in pool["step_contracts"].items()]
+    document["labels"] = [[name, value] for name, value in document["labels"].items()]
     return document
 
 
@@ -31,6 +32,7 @@ def decode_session(document: Document) -> Session:
     document["session_id"] = document.pop("_id")
     for pool in document["pools"]:
         pool["step_contracts"] = dict(pool["step_contracts"])
+    document["labels"] = dict(document.get("labels", ()))
     return msgspec.convert(document, Session)
 
 
@@ -68,10 +70,11 @@ class MongoSessions:
         batch = reply["cursor"]["firstBatch"]
         return decode_session(batch[0]) if batch else None
 
-    async def reconnect(self, session_id: str, secret: str, connection_no: int, lease_until: int) -> Session | None:
+    async def reconnect(self, known: Session, lease_until: int, server_id: str, peer: str) -> Session | None:
         """As the port says."""
-        condition = {"_id": session_id, "secret": secret, "connection_no": connection_no, "alive": True}
-        update = {"$set": {"connection_no": connection_no + 1}, "$max": {"lease_until": lease_until}}
+        condition = {"_id": known.session_id, "secret": known.secret, "connection_no": known.connection_no, "alive": True}
+        place = {"connection_no": known.connection_no + 1, "server_id": server_id, "peer": peer, "draining": False}
+        update = {"$set": place, "$max": {"lease_until": lease_until}}
         stored = await self._modify(condition, update)
         return decode_session(stored) if stored is not None else None
 
@@ -112,6 +115,11 @@ class MongoSessions:
         """As the port says; an already dead session of that lease is returned again, so that a repeated call is harmless."""
         stored = await self._modify({"_id": session_id, "lease_until": lease_until}, {"$set": {"alive": False}})
         return decode_session(stored) if stored is not None else None
+
+    async def note_draining(self, session_id: str) -> None:
+        """As the port says."""
+        update = {"q": {"_id": session_id, "alive": True}, "u": {"$set": {"draining": True}}, "multi": False}
+        confirmed(await self._connection.command({"update": SESSIONS, "updates": [update], "writeConcern": MAJORITY}))
 
     async def note_empty(self, session_id: str, now: int) -> None:
         """As the port says."""

@@ -126,6 +126,10 @@ class MongoWorkflows:
             reply = await self._connection.read({**command, "readConcern": {"level": self._level(read)}})
         return int(reply["n"])
 
+    def document_bytes(self, workflow: Workflow) -> int:
+        """As the port says."""
+        return documents.size_of(workflow)
+
     async def delete(self, workflow: Workflow) -> bool:
         """As the port says. The revision is confirmed first, so that a workflow that lives on keeps its payloads."""
         stored = await self.load(workflow.workflow_id, Read.LINEARIZABLE, tombstones=True)

@@ -773,7 +773,7 @@ class Attempt(_message.Message):
     attempt: _builtins.int
     """Charged executions up to and including this one."""
     worker_id: _builtins.str
-    """Who had it."""
+    """Who had it. Empty: not kept; only of the claim that is out, and of those that failed or were lost."""
     outcome: Global___Attempt.Outcome.ValueType
     """How it ended."""
     charged: _builtins.bool
@@ -952,9 +952,9 @@ class WorkflowTotals(_message.Message):
     replays: _builtins.int
     """Replays of this round."""
     document_bytes: _builtins.int
-    """Size of its document in bytes."""
+    """Size of its document in bytes. Only in GetWorkflow."""
     payload_bytes: _builtins.int
-    """Size of its payloads outside the document, in bytes."""
+    """Size of its payloads outside the document, in bytes. Only in GetWorkflow."""
     def __init__(
         self,
         *,

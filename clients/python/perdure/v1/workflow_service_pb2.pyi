@@ -1151,7 +1151,9 @@ Global___ListChildrenRequest: _TypeAlias = ListChildrenRequest  # noqa: Y015
 
 @_typing.final
 class ListChildrenResponse(_message.Message):
-    """Children of one workflow."""
+    """Children of one workflow, of the present generation of each step: those that an earlier try of a step, or a replay, has
+    left behind are workflows of their own, found by ListWorkflows with the filter `parent`.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1625,7 +1627,7 @@ class ClaimBlocker(_message.Message):
 
     @_builtins.property
     def alive_time(self) -> _timestamp_pb2.Timestamp:
-        """Last sign of life of the activity. Absent: none yet."""
+        """Last sign of life of the activity. Absent: none yet, or its worker is connected to another server."""
 
     def __init__(
         self,

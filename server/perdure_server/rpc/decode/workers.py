@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from perdure.v1 import claim_pb2, worker_service_pb2
 from perdure.v1.watch_pb2 import Frame as WireFrame
 from perdure_server.engine.values import HeartbeatIn, HeldIn, Hello, ResultIn
@@ -73,6 +75,7 @@ def hello(message: worker_service_pb2.Hello, definitions: Offered) -> Hello:
     faults = Faults()
     namespace, pools = _pools(message, definitions, faults)
     lease = values.duration(message.lease, "lease", faults) if message.HasField("lease") else 0
+    labels = values.labels(message.labels, "labels", faults, limits.WORKER_LABELS)
     faults.check()
     return Hello(
         namespace=namespace,
@@ -84,6 +87,8 @@ def hello(message: worker_service_pb2.Hello, definitions: Offered) -> Hello:
         session_id=message.session_id,
         session_secret=message.session_secret,
         lease=lease,
+        labels=labels,
+        capabilities=tuple(message.capabilities[: limits.WORKER_CAPABILITIES]),
     )
 
 
@@ -101,6 +106,7 @@ def poll(message: worker_service_pb2.PollClaimsRequest, definitions: Offered) ->
         faults.add("wait_time", f"must be at most {limits.POLL_WAIT_MAX} ms")
     faults.check()
     asked = Hello(namespace=namespace, worker_id=message.worker_id, client=_client(message), pools=pools, auto_ack=True, lease=lease)
+    asked = replace(asked, capabilities=tuple(message.capabilities[: limits.WORKER_CAPABILITIES]))
     return asked, message.max_claims or 1, wait
 
 

@@ -122,7 +122,8 @@ def _remembered(name: str, step: Step, rows: dict[int, _Row]) -> None:
     for error in step.errors:
         row = rows.get(error.claim_no) or _Row(name, error.claim_no)
         outcome = _OF_FAILURES.get(error.failure.type, _Wire.OUTCOME_FAILED)
-        rows[error.claim_no] = replace(row, attempt=error.attempt, ended=error.time, outcome=outcome, failure=error.failure)
+        row = replace(row, attempt=error.attempt, ended=error.time, outcome=outcome, failure=error.failure)
+        rows[error.claim_no] = replace(row, worker_id=error.worker_id)
     if step.claim is not None:
         claim = step.claim
         row = _Row(name, step.claim_no, step.attempt, step.generation, claim.granted)

@@ -8,7 +8,7 @@ from perdure.v1 import workflow_service_pb2 as wire
 from perdure_server.engine.explain import Explanation, QueueFacts, StepFacts
 from perdure_server.engine.permit_facts import PermitFacts
 from perdure_server.engine.values import Unserved
-from perdure_server.kernel.workflow import Paused, StepState, Workflow, WorkflowKey
+from perdure_server.kernel.workflow import Duty, DutyKind, Paused, StepState, Workflow, WorkflowKey
 from perdure_server.rpc.encode import values, workflows
 from perdure_server.rpc.encode.phases import PhaseFound, first, pause_words, step_phase, workflow_phase
 from perdure_server.rpc.encode.workflows import step_next_time
@@ -30,8 +30,16 @@ def response(source: Explanation) -> wire.ExplainWorkflowResponse:
         answer.phase = phase.phase
     for facts in source.steps:
         _step(answer.steps.add(), facts, workflow)
+    answer.open_duties.extend(_duty_words(duty) for duty in workflow.duties)
     answer.summary = _summary(workflow, phase, answer)
     return answer
+
+
+def _duty_words(duty: Duty) -> str:
+    what = _DUTIES[duty.kind]
+    of = f" of step {duty.subject}" if duty.kind is DutyKind.TEND_CHILDREN else ""
+    tried = f"; tried {duty.tries} times" if duty.tries else ""
+    return f"{what}{of} (round {duty.round}{tried})"
 
 
 def _summary(workflow: Workflow, phase: PhaseFound | None, answer: wire.ExplainWorkflowResponse) -> str:
@@ -161,6 +169,8 @@ def _claim(facts: StepFacts, _workflow: Workflow) -> Iterator[wire.Blocker]:
     if facts.lease_end is not None:
         values.time(blocker.claim.lease_end_time, facts.lease_end)
     values.time(blocker.claim.attempt_end_time, claim.deadline)
+    if facts.alive is not None:
+        values.time(blocker.claim.alive_time, facts.alive)
     yield blocker
 
 
@@ -220,6 +230,15 @@ def _suggestions(facts: StepFacts, workflow: Workflow) -> Iterator[str]:
         yield f"Send the signal {condition.signal} (Signal)."
 
 
+_DUTIES: Final = {
+    DutyKind.ACTIVATE_ROUND: "let the round before go on to its end",
+    DutyKind.FREE_PAYLOADS: "remove the payloads of a run",
+    DutyKind.REMOVE_ROUNDS: "remove the earlier rounds",
+    DutyKind.REMOVE_ROUND: "remove an earlier round",
+    DutyKind.TELL_PARENT: "tell the parent of its end",
+    DutyKind.TEND_CHILDREN: "create and count the children",
+    DutyKind.CLOSE_CHILDREN: "close the children that are still open",
+}
 _BLOCKERS: Final[dict[StepState, Callable[[StepFacts, Workflow], Iterator[wire.Blocker]]]] = {
     StepState.BLOCKED: _dependencies,
     StepState.READY: _queue,

@@ -78,7 +78,7 @@ def hook_context(target: claim_pb2.HookContext, source: HookFacts) -> None:
     if source.failure is not None:
         values.failure(target.failure, source.failure)
     if source.cancel_time is not None:
-        target.cancel.reason = source.cancel_reason
+        target.cancel.reason, target.cancel.actor = source.cancel_reason, source.cancel_actor
         values.time(target.cancel.request_time, source.cancel_time)
     for step in source.unfinished:
         unfinished = target.unfinished.add(step=step.step, idempotency_key=step.idempotency_key, state=workflows.step_state(step.state))
@@ -199,8 +199,8 @@ def offered(target: claim_pb2.OfferedDefinitionStatus, index: int, source: tuple
     target.step_contracts.update({step.name: step.contract for step in definition.steps if step.by_worker})
 
 
-def worker(target: resource_pb2.Worker, source: Session) -> None:
-    """One connected worker; never its secret."""
+def worker(target: resource_pb2.Worker, source: Session, served: Iterable[PoolServed]) -> None:
+    """One connected worker; never its secret. `served`: what the server makes of its pools now."""
     target.worker_id = source.worker_id
     target.session_id = source.session_id
     target.client_name, _, target.client_version = source.client.partition("/")
@@ -209,6 +209,13 @@ def worker(target: resource_pb2.Worker, source: Session) -> None:
     values.time(target.connect_time, source.created)
     values.time(target.renew_time, max(0, source.lease_until - source.lease))
     values.time(target.lease_end_time, source.lease_until)
+    target.server_id, target.peer_address = source.server_id, source.peer
+    target.labels.update(source.labels)
+    target.capabilities.extend(source.capabilities)
+    target.draining = source.draining
+    target.polling = source.connection_no == 0
+    for status in served:
+        pool_status(target.pool_statuses.add(), status)
     for subscription in source.pools:
         _pool(target.pools.add(), subscription, source.namespace)
 

@@ -43,6 +43,8 @@ def workflow(target: wire.Workflow, view: View, detail: wire.WorkflowView.ValueT
     basic(target, view.workflow, view.facts)
     target.policy_revision = max(view.workflow.policy_revision, view.definition.policy_revision)
     target.definition_version = view.definition.version
+    if view.sizes is not None:
+        target.totals.document_bytes, target.totals.payload_bytes = view.sizes
     if detail == wire.WORKFLOW_VIEW_BASIC:
         return
     with_payloads = detail == wire.WORKFLOW_VIEW_FULL
@@ -185,6 +187,8 @@ def step(target: wire.StepView, source: Step, plan: StepDefinition, with_payload
     target.compensates = source.compensates
     target.totals.lost_claims = source.lost_claims
     target.totals.waits = source.waits
+    target.totals.releases = source.releases
+    target.totals.undelivered = source.undelivered
     target.totals.permit_waits = source.permit_waits
     if source.permit_wait_time:
         values.duration(target.totals.permit_wait_duration, source.permit_wait_time)
@@ -236,7 +240,7 @@ def _times(target: wire.Workflow, source: Workflow) -> None:
 def _cancel(target: wire.Workflow, source: Workflow) -> None:
     if source.state not in {WorkflowState.CANCELLING, WorkflowState.CANCELLED} and not source.cancel_reason:
         return
-    target.cancel.reason = source.cancel_reason
+    target.cancel.reason, target.cancel.actor = source.cancel_reason, source.cancel_actor
     if source.cancel_time is not None:
         values.time(target.cancel.request_time, source.cancel_time)
     if source.grace_deadline is not None:
@@ -261,6 +265,7 @@ def _totals(target: wire.Workflow, source: Workflow) -> None:
         totals.claims += own.claim_no
         totals.attempts += own.total_attempts + own.attempt
         totals.lost_claims += own.lost_claims
+        totals.failures += own.failures
 
 
 def _step_times(target: wire.StepView, source: Step) -> None:
