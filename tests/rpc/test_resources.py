@@ -15,7 +15,7 @@ from tests.rpc.worker import connected
 
 async def put(served: Served, name: str = "llm", mask: tuple[str, ...] = (), **fields: object) -> admin.PutResourceResponse:
     etag = fields.pop("etag", "")
-    request = admin.PutResourceRequest(validate_only=bool(fields.pop("validate_only", False)))
+    request = admin.PutResourceRequest(validate_only=bool(fields.pop("validate_only", False)), request_id=str(fields.pop("request_id", "")))
     request.resource.MergeFrom(resource_pb2.Resource(resource=name, etag=str(etag), **fields))  # type: ignore[arg-type]  # its fields
     request.update_mask.paths.extend(mask)
     return await served.admin.PutResource(request)
@@ -76,6 +76,43 @@ class TestPut:
         assert set(found.fields) == {f"resource.{name}" for name in names}
         found = await refused(put(served, mask=("usage",), capacity=1))
         assert found.reason == "UPDATE_MASK_INVALID"
+
+
+class TestRepeats:
+    async def test_a_repeated_put_changes_nothing_though_it_was_changed_meanwhile(self, served: Served) -> None:
+        first = await put(served, capacity=5, request_id="r1")
+        await put(served, capacity=5, request_id="r2")
+        await put(served, capacity=9, request_id="r3")
+        for number, created in (("r1", True), ("r2", False)):
+            again = await put(served, capacity=5, request_id=number)
+            assert (again.resource.capacity, again.created) == (9, created), "as it is now: the request was done before"
+        assert first.created
+
+    async def test_a_request_id_is_for_one_content(self, served: Served) -> None:
+        await put(served, capacity=5, request_id="r1")
+        found = await refused(put(served, capacity=6, request_id="r1"))
+        assert (found.code, found.reason) == (grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_REUSED")
+        assert (await listed(served)).resources[0].capacity == 5
+
+    async def test_a_repeated_put_with_an_etag_is_no_conflict_with_itself(self, served: Served) -> None:
+        first = await put(served, capacity=5)
+        for _ in range(2):
+            stored = await put(served, capacity=6, etag=first.resource.etag, request_id="r1")
+            assert stored.resource.capacity == 6
+
+    async def test_a_repeated_deletion_is_one_and_spares_what_was_made_since(self, served: Served) -> None:
+        await put(served, capacity=5)
+        request = admin.DeleteResourceRequest(resource="llm", request_id="r1")
+        await served.admin.DeleteResource(request)
+        await served.admin.DeleteResource(request)
+        assert not (await listed(served)).resources
+        await put(served, capacity=7)
+        await served.admin.DeleteResource(request)
+        assert [found.capacity for found in (await listed(served)).resources] == [7]
+        reused = admin.DeleteResourceRequest(resource="llm", request_id="r1", etag="r1")
+        assert (await refused(served.admin.DeleteResource(reused))).reason == "REQUEST_ID_REUSED"
+        found = await refused(served.admin.DeleteResource(admin.DeleteResourceRequest(resource="other", request_id="r1")))
+        assert found.reason == "RESOURCE_NOT_FOUND"
 
 
 class TestUse:

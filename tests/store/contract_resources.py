@@ -4,12 +4,13 @@ import asyncio
 
 from msgspec.structs import replace
 
-from perdure_server.kernel.resources import Holder, Rate, Resource, Stripe, Waiting, new_stripe
+from perdure_server.kernel.resources import Holder, PutRequest, Rate, Resource, Stripe, Waiting, new_stripe
 from perdure_server.ports.resources import StripeKey, key_of
 from perdure_server.ports.store import Store
 from tests.store.instances import NOW
 
 LLM = Resource("default", "llm", 100, Rate(1_000_000, 86_400_000, 1_000_000), "tenant", description="calls", revision=NOW, update_time=NOW)
+LLM = replace(LLM, requests=(PutRequest("r", "ab" * 32, created=True, deletes=NOW),))
 
 
 def holder(number: int, units: int = 1) -> Holder:

@@ -11,7 +11,7 @@ from perdure_server.engine.parts import Parts
 from perdure_server.engine.permits import Permits
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import Reason, Rejection
-from perdure_server.kernel.resources import Holder, Resource, Stripe, Waiting, adopt
+from perdure_server.kernel.resources import Holder, PutRequest, Resource, Stripe, Waiting, adopt
 from perdure_server.kernel.seal import line_id
 from perdure_server.ports.coordination import WakeUp
 from perdure_server.ports.errors import StoreUnavailable
@@ -21,6 +21,8 @@ _STRIPES = 10_000
 _TRIES = 20
 _KEYS = 20
 _HOLDERS = 100
+_GRAVE = "!deleted/"  # before a namespace: where requests that deleted resources are remembered
+NO_REQUEST = PutRequest("", "")
 
 
 class KeyUsage(Struct, frozen=True):
@@ -56,12 +58,19 @@ class ResourceAdmin:
         """As stored."""
         return await self._resources.get(namespace, name)
 
-    async def put(self, old: Resource | None, wanted: Resource) -> Resource:
-        """Store it after `old`; it acts at once. The same as is stored: no change. Raises Rejection REVISION_CONFLICT."""
+    async def put(self, old: Resource | None, wanted: Resource, asked: PutRequest = NO_REQUEST) -> Resource:
+        """Store it after `old`; it acts at once. The same as is stored: no change. Raises Rejection REVISION_CONFLICT.
+
+        `asked` is remembered in the same write.
+        """
         now = self._clock.now()
-        if old is not None and replace(wanted, revision=old.revision, update_time=old.update_time) == old:
-            return old
-        new = replace(wanted, revision=max(now, old.revision + 1 if old is not None else 0), update_time=now)
+        asked = replace(asked, created=old is None)
+        requests = (old or wanted).remembering(asked)
+        if old is not None and replace(wanted, revision=old.revision, update_time=old.update_time, requests=old.requests) == old:
+            if asked.request_id and not await self._resources.put(old, replace(old, requests=requests)):
+                raise Rejection(Reason.REVISION_CONFLICT, "The resource has changed meanwhile: read it again.", resource=wanted.name)
+            return replace(old, requests=requests)
+        new = replace(wanted, revision=max(now, old.revision + 1 if old is not None else 0), update_time=now, requests=requests)
         if not await self._resources.put(old, new):
             raise Rejection(Reason.REVISION_CONFLICT, "The resource has changed meanwhile: read it again.", resource=wanted.name)
         for stripe in await self._resources.stripes(new.namespace, new.name, None, _STRIPES):
@@ -69,8 +78,20 @@ class ResourceAdmin:
         self._tell(new)
         return new
 
-    async def delete(self, resource: Resource) -> None:
-        """Remove it and its stripes. Raises Rejection RESOURCE_IN_USE, REVISION_CONFLICT."""
+    async def was_deleted(self, namespace: str, name: str, found: Resource | None, asked: PutRequest) -> bool:
+        """Whether this very request removed it before, whatever is there now. Raises Rejection REQUEST_ID_REUSED."""
+        grave = await self._resources.get(_GRAVE + namespace, name) if asked.request_id else None
+        known = grave.remembered(asked) if grave is not None else None
+        return known is not None and (found is None or found.revision != known.deletes)
+
+    async def delete(self, resource: Resource, asked: PutRequest = NO_REQUEST) -> None:
+        """Remove it and its stripes. Raises Rejection RESOURCE_IN_USE, REVISION_CONFLICT.
+
+        `asked` is noted first, with the revision that it removes, in a document that stays: a repeat goes on, or finds it done.
+        """
+        self.require_unused(await self._resources.stripes(resource.namespace, resource.name, None, _STRIPES, linearizable=True))
+        if asked.request_id:
+            await self._note_deletion(resource, replace(asked, deletes=resource.revision))
         for _ in range(_TRIES):
             stripes = await self._resources.stripes(resource.namespace, resource.name, None, _STRIPES, linearizable=True)
             self.require_unused(stripes)
@@ -83,6 +104,16 @@ class ResourceAdmin:
         if not await self._resources.delete(resource):
             raise Rejection(Reason.REVISION_CONFLICT, "The resource has changed meanwhile: read it again.", resource=resource.name)
         self._tell(resource)
+
+    async def _note_deletion(self, resource: Resource, asked: PutRequest) -> None:
+        for _ in range(_TRIES):
+            namespace = _GRAVE + resource.namespace
+            grave = await self._resources.get(namespace, resource.name)
+            noted = grave or Resource(namespace, resource.name)
+            noted = replace(noted, revision=noted.revision + 1, update_time=self._clock.now(), requests=noted.remembering(asked))
+            if await self._resources.put(grave, noted):
+                return
+        raise StoreUnavailable("the resource is being deleted by too many at once")
 
     async def check_unused(self, resource: Resource) -> None:
         """Raise Rejection RESOURCE_IN_USE if permits of it are held or asked for."""

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure_server.kernel import limits
+from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.workflow import Workflow
 
 PLENTY: Final = 2**53
@@ -22,6 +23,18 @@ class Rate(Struct, frozen=True):
     units: int
     period: int
     burst: int
+
+
+class PutRequest(Struct, frozen=True):
+    """A request that put or deleted a resource: its id, what it asked for, and what it did.
+
+    `created`: it was new. `deletes`: the revision that it removes, 0 = none.
+    """
+
+    request_id: str
+    digest: str
+    created: bool = False
+    deletes: int = 0
 
 
 class Resource(Struct, frozen=True):
@@ -36,6 +49,22 @@ class Resource(Struct, frozen=True):
     description: str = ""
     revision: int = 0  # rises with every change, also over a delete: the store's time in ms, or one more than the last
     update_time: int = 0
+    requests: tuple[PutRequest, ...] = ()  # the last ones, newest first
+
+    def remembered(self, asked: PutRequest) -> PutRequest | None:
+        """That very request, if it came before. Raises Rejection REQUEST_ID_REUSED if it asked for something else."""
+        found = next((known for known in self.requests if asked.request_id and known.request_id == asked.request_id), None)
+        if found is not None and found.digest != asked.digest:
+            text = "This request_id was used before for another change of the resource."
+            raise Rejection(Reason.REQUEST_ID_REUSED, text, request_id=asked.request_id)
+        return found
+
+    def remembering(self, asked: PutRequest) -> tuple[PutRequest, ...]:
+        """`requests` with this one."""
+        if not asked.request_id:
+            return self.requests
+        others = tuple(known for known in self.requests if known.request_id != asked.request_id)
+        return (asked, *others)[: limits.REQUEST_IDS]
 
     @property
     def is_keyed(self) -> bool:

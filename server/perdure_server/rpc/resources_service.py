@@ -19,15 +19,21 @@ class ResourcesService:
 
     async def put_resource(self, request: wire.PutResourceRequest, _context: Context) -> wire.PutResourceResponse:
         """Make or change a resource; the same again changes nothing."""
-        wanted = decode.put(request)
+        wanted, asked = decode.put(request), decode.asked(request)
         old = await self._engine.permits.resources.get(wanted.namespace, wanted.name)
+        known = old.remembered(asked) if old is not None else None
+        if old is not None and known is not None:
+            return await self._told(old, known.created)
         _require_etag(request.resource.etag, old, wanted.name)
         merged = decode.merged(request, old, wanted)
         if request.validate_only:
             stored = replace(merged, revision=old.revision, update_time=old.update_time) if old is not None else merged
         else:
-            stored = await self._engine.permits.resources.put(old, merged)
-        response = wire.PutResourceResponse(created=old is None)
+            stored = await self._engine.permits.resources.put(old, merged, asked)
+        return await self._told(stored, old is None)
+
+    async def _told(self, stored: Resource, created: bool) -> wire.PutResourceResponse:
+        response = wire.PutResourceResponse(created=created)
         encode.usage(response.resource, await self._engine.permits.resources.usage(stored), self._engine.clock.now())
         return response
 
@@ -53,14 +59,17 @@ class ResourcesService:
     async def delete_resource(self, request: wire.DeleteResourceRequest, _context: Context) -> wire.DeleteResourceResponse:
         """Remove a resource that nobody uses."""
         namespace, name = decode.deleted(request)
+        asked = decode.asked(request)
         found = await self._engine.permits.resources.get(namespace, name)
+        if await self._engine.permits.resources.was_deleted(namespace, name, found, asked):
+            return wire.DeleteResourceResponse()
         if found is None:
             raise Rejection(Reason.RESOURCE_NOT_FOUND, "There is no such resource.", resource=name)
         _require_etag(request.etag, found, name)
         if request.validate_only:
             await self._engine.permits.resources.check_unused(found)
         else:
-            await self._engine.permits.resources.delete(found)
+            await self._engine.permits.resources.delete(found, asked)
         return wire.DeleteResourceResponse()
 
 

@@ -1,5 +1,6 @@
 """Resources of permits from the wire."""
 
+import hashlib
 from typing import Final
 
 from msgspec.structs import replace
@@ -8,7 +9,7 @@ from perdure.v1 import admin_service_pb2 as wire
 from perdure.v1 import resource_pb2
 from perdure_server.kernel import limits
 from perdure_server.kernel.policy_validation import QUEUE_NAME
-from perdure_server.kernel.resources import Rate, Resource
+from perdure_server.kernel.resources import PutRequest, Rate, Resource
 from perdure_server.rpc.decode import values
 from perdure_server.rpc.decode.workflows import page_size
 from perdure_server.rpc.errors import CallRefused
@@ -51,6 +52,14 @@ def merged(request: wire.PutResourceRequest, old: Resource | None, wanted: Resou
     if old is None or not named:
         return wanted
     return replace(old, **{field: getattr(wanted, field) for field in named})
+
+
+def asked(request: wire.PutResourceRequest | wire.DeleteResourceRequest) -> PutRequest:
+    """The request as it is remembered: its id, and a digest of all that it asks for beside it."""
+    content = type(request)()
+    content.MergeFrom(request)  # type: ignore[arg-type]  # of its own type
+    content.ClearField("request_id")
+    return PutRequest(request.request_id, hashlib.sha256(content.SerializeToString(deterministic=True)).hexdigest())
 
 
 def listed(request: wire.ListResourcesRequest) -> tuple[str, str, int]:
