@@ -190,6 +190,24 @@ async def test_what_was_in_hand_at_a_stop_is_counted(world: World) -> None:
     assert (final.state, final.succeeded, final.in_hand) == (BatchState.STOPPED, 20, ())
 
 
+async def test_what_another_server_has_counted_is_not_counted_at_a_stop(world: World) -> None:
+    slow = await world.server()
+    await running(world, slow, 20)
+    gate = world.faults.hold("workflows.commit")
+    batch = await begun(slow, work(max_per_second=1.0))
+    await world.advance(2_000)
+    world.faults.release("workflows.commit")
+    other = await world.server()
+    await world.advance(limits.BATCH_LEASE + 3_500)
+    counted = await other.operations.batches.stop("default", batch.batch_id, "s")
+    assert 1 < counted.succeeded < 20, "the other server has taken it over, and counted the first one, too"
+    gate.set()
+    await world.advance(5_000)
+    final = await other.operations.batches.get("default", batch.batch_id)
+    assert final.succeeded >= counted.succeeded
+    assert (await states(world, 20)).count("CANCELLED") == final.succeeded
+
+
 async def test_a_purge_takes_ended_ones_and_is_idempotent_when_they_are_gone(world: World) -> None:
     server = await world.server()
     await running(world, server, 10)
