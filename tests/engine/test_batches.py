@@ -1,5 +1,8 @@
 """Batches: done once to each, counted once, whoever dies meanwhile; bounded in rate; stopped by a word."""
 
+import asyncio
+import itertools
+
 import pytest
 
 from perdure_server.engine.batch_verbs import ResolveArguments, SignalArguments, packed
@@ -193,10 +196,16 @@ async def test_what_was_in_hand_at_a_stop_is_counted(world: World) -> None:
 async def test_what_another_server_has_counted_is_not_counted_at_a_stop(world: World) -> None:
     slow = await world.server()
     await running(world, slow, 20)
-    gate = world.faults.hold("workflows.commit")
+    usual, gate, changes = world.store.faults, asyncio.Event(), itertools.count(1)
+
+    async def third_waits(operation: str, moment: Moment) -> None:
+        if operation == "batches.change" and moment is Moment.BEFORE and next(changes) == 3:
+            await gate.wait()  # it has done what it had in hand, and its word of it is on the way
+        await usual(operation, moment)
+
+    world.store.faults = third_waits
     batch = await begun(slow, work(max_per_second=1.0))
     await world.advance(2_000)
-    world.faults.release("workflows.commit")
     other = await world.server()
     await world.advance(limits.BATCH_LEASE + 3_500)
     counted = await other.operations.batches.stop("default", batch.batch_id, "s")
