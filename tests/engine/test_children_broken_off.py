@@ -8,7 +8,7 @@ import pytest
 from perdure_server.engine.people import Conditions
 from perdure_server.engine.values import Ref
 from perdure_server.kernel import limits
-from perdure_server.kernel.child_state import ParentClose
+from perdure_server.kernel.child_state import Closing, ParentClose
 from perdure_server.kernel.definition import Join
 from perdure_server.kernel.workflow import Duty, DutyKind, StepState, Workflow, WorkflowState
 from perdure_server.ports.errors import StoreUnavailable
@@ -230,3 +230,16 @@ def stored_open(parent: Workflow) -> tuple[int, ...]:
     """The open children of `m`."""
     children = parent.steps["m"].children
     return children.open if children is not None else ()
+
+
+async def test_closing_a_child_that_was_removed_is_done(world: World) -> None:
+    server = await family(world, mapping("m", joined=BEST))
+    await world.worker(server, pools=pools(5))
+    await world.start(server, value=[1])
+    await world.until(world.is_completed, 10_000)
+    parent = await world.stored()
+    for _ in range(2):  # first the child is there, then a tombstone
+        what = Closing("m", parent.steps["m"].generation, parent.run_id, CHILD, ParentClose.TERMINATE, (0,))
+        assert await server.children.close_children(parent, Duty(DutyKind.CLOSE_CHILDREN, 1, world.now(), subject=what.subject()))
+        if child_of(world, parent, 0) is not None:
+            await server.remove(Ref(child_key_of(parent, 0)), Conditions("d"))

@@ -16,6 +16,7 @@ from perdure_server.ports.store import WorkflowQuery
 from perdure_server.store.memory import Moment
 from tests.engine.harness import World
 from tests.engine.rounds import AGAIN, Breaks, archived, crash, defined, stored, supersede
+from tests.engine.watching import Watching
 from tests.engine.workers import holding
 from tests.kernel.harness import payload, signal
 
@@ -224,3 +225,26 @@ async def test_a_race_of_replay_and_retention_loses_nothing(world: World) -> Non
         assert (await server.get(world.ref(), with_payloads=True)).workflow.input == payload(BIG)
     else:
         assert (await left(world)).run_id == started.workflow.run_id
+
+
+async def test_nobody_is_told_that_a_tombstone_is_the_end(world: World) -> None:
+    server = await world.server()
+    await world.define(server, "a")
+    worker = await world.worker(server, script=holding)
+    started = await world.start(server, retention=0)
+    await world.settle()
+    watching = Watching(world, server)
+    watching.paused.clear()  # it reads the snapshot, and then not for long
+    interest = server.hub.join(started.workflow.workflow_id, end_only=True)
+    await world.settle()
+    await worker.settle(worker.claim("a"))
+    await world.settle()
+    assert interest.take()[1] is not None, "whoever waits for the result has it"
+    await world.advance(6_000)
+    assert (await left(world)).duties == ()
+    assert interest.take() == (True, None), "what is left is to be read, and there is nothing"
+    watching.paused.set()
+    await world.settle()
+    assert not watching.ended
+    assert isinstance(watching.error, Rejection)
+    assert watching.error.reason is Reason.WORKFLOW_NOT_FOUND

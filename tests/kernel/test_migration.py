@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 
+from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Branch, Definition, Hook, Hooks
 from perdure_server.kernel.effects import StepRequeued
 from perdure_server.kernel.migration import Loss, Migration, check_mapping, losses, migrate
 from perdure_server.kernel.outcomes import Completed
 from perdure_server.kernel.rejection import FieldViolation, Reason
 from perdure_server.kernel.workflow import StepState, WorkflowState
-from tests.kernel.harness import Run, activity, on_signal, plan, refused, waiting
+from tests.kernel.harness import T0, Run, activity, on_signal, plan, refused, waiting
 
+MINUTE = limits.MINUTE
 GO = on_signal("go")
 ALL = frozenset(Loss)
 
@@ -178,3 +180,19 @@ def test_faults_of_a_mapping_are_named_at_once() -> None:
         "step_mapping[2].from_step",
         "step_mapping[2].to_step",
     ]
+
+
+def test_timeouts_that_run_are_those_of_the_new_definition() -> None:
+    timed = plan(activity("a", version="1", queue_timeout=MINUTE), activity("b", step_timeout=MINUTE, attempt_timeout=MINUTE))
+    free = plan(activity("a", version="2"), activity("b", step_timeout=3 * MINUTE, attempt_timeout=2 * MINUTE), "c: a")
+    run = Run(timed)
+    run.grant("b")
+    assert run.step("a").due == T0 + MINUTE
+    assert go_over(run, free)
+    claim = run.step("b").claim
+    assert claim is not None
+    assert (run.step("a").due, run.step("b").step_deadline, claim.deadline) == (None, T0 + 3 * MINUTE, T0 + 2 * MINUTE)
+    run.pass_time(90_000)
+    assert (run.state("a"), run.state("b")) == (StepState.READY, StepState.RUNNING)
+    assert go_over(run, timed)
+    assert run.step("a").due == T0 + 90_000 + MINUTE, "it was not measured before"

@@ -5,9 +5,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import Exhaustion, StepDefinition, StepOptions
+from perdure_server.kernel.definition import Exhaustion, Permit, StepDefinition, StepOptions
 from perdure_server.kernel.effects import StepRequeued
 from perdure_server.kernel.options import as_run, merged, update_options
+from perdure_server.kernel.permits import throttle
 from perdure_server.kernel.rejection import Reason
 from perdure_server.kernel.values import Paused, RetryPolicy
 from perdure_server.kernel.workflow import StepState
@@ -146,3 +147,16 @@ def test_nothing_is_granted_while_the_definition_is_paused() -> None:
     refused(Reason.STEP_STATE_INVALID, lambda: run.grant("a"))
     run.definition = plan("a")
     run.grant("a")
+
+
+def test_queue_time_of_a_step_that_waits_for_permits_stays_stopped() -> None:
+    run = Run(plan(activity("a", permits=(Permit("llm"),), queue_timeout=MINUTE)))
+    run.pass_time(10_000)
+    run.do(lambda draft: throttle(draft, "a", "llm", "", 0))
+    assert (run.step("a").due, run.step("a").queue_left) == (None, 50_000)
+    update(run, queue_timeout=2 * MINUTE)
+    assert (run.step("a").due, run.step("a").queue_left) == (None, 110_000)
+    update(run, queue_timeout=None)
+    assert (run.step("a").due, run.step("a").queue_left) == (None, None)
+    update(run, queue_timeout=5_000)
+    assert (run.step("a").due, run.step("a").queue_left) == (None, 5_000)

@@ -18,7 +18,7 @@ from perdure_server.kernel.resolving import PassedOver, Resolution, Retried
 from perdure_server.kernel.start import OnClosed, OnOpen, Start
 from perdure_server.kernel.values import Failure, Trace
 from perdure_server.kernel.workflow import Paused, Signal, StepState, Workflow, WorkflowKey
-from perdure_server.ports.errors import StoreUnavailable
+from perdure_server.ports.errors import DocumentTooLarge, StoreUnavailable
 from tests.engine.virtual_loop import pause
 from tests.kernel.harness import payload
 from tests.simulation.fleet import Gone
@@ -82,7 +82,8 @@ class Caller:
     async def start(self, key: WorkflowKey, value: int, **fields: Any) -> None:
         """Start it, or meet the one that is there."""
         request_id = fields.pop("request_id", self.mint() if self.source.random() < 0.7 else "")
-        content = payload([value, 1, 2][: value + 1])
+        content = payload([f"{value}{self._simulation.filler}", 1, 2][: value + 1])
+        fields = {**self._simulation.start_fields(self.source), **fields}
         run_id = self.source.randbytes(12).hex()
         trace = Trace(self.source.randbytes(16).hex(), self.source.randbytes(8).hex())
         command = Start(key, run_id, trace, input=content, input_digest=payload_digest("input", content), request_id=request_id, **fields)
@@ -108,7 +109,8 @@ class Caller:
 
     async def signal(self, key: WorkflowKey, name: str) -> None:
         """Send a signal, sometimes twice."""
-        sent = Signal(self.mint(), name, 0, payload(self.name))
+        filler = self._simulation.filler if self.source.random() < 0.5 else ""
+        sent = Signal(self.mint(), name, 0, payload(self.name + filler))
         oracle = self._simulation.oracle
         for _ in range(self.source.choice((1, 1, 2))):
             mark = oracle.mark(key.workflow_id)
@@ -116,13 +118,38 @@ class Caller:
                 await self.call(lambda engine: engine.signal(Ref(key), sent))
             except Rejection as error:
                 self._refused("signal", key, mark, error)
+                if error.reason is Reason.SIGNAL_INBOX_FULL:
+                    await self._at_the_limit(key, "inbox")
+            except DocumentTooLarge:
+                self._simulation.promises.counts["documents full"] += 1
+                await self._at_the_limit(key, "document")
             else:
                 self._simulation.promises.check("signal", key.workflow_id, mark, lambda found: _has_signal(found, sent.signal_id))
 
-    async def verb(self, key: WorkflowKey) -> None:
+    async def _at_the_limit(self, key: WorkflowKey, what: str) -> None:
+        """What must work when something is full: reading, and an end."""
+        self._simulation.promises.counts[f"read at a full {what}"] += 1
+        await self.look(key)
+        if self.source.random() < 0.3:
+            self._simulation.promises.counts[f"cancel at a full {what}"] += 1
+            await self.verb(key, "cancel")
+
+    async def delete(self, key: WorkflowKey) -> None:
+        """Remove an ended key, or hear why not."""
+        conditions = Conditions(request_id=self.mint())
+        mark = self._simulation.oracle.mark(key.workflow_id)
+        try:
+            await self.call(lambda engine: engine.remove(Ref(key), conditions))
+        except Rejection as error:
+            if error.reason is not Reason.WORKFLOW_NOT_CLOSED or "round" not in error.facts:  # an archived round is on its way
+                self._refused("delete", key, mark, error)
+        else:
+            self._simulation.promises.check("delete", key.workflow_id, mark, lambda found: found is None)
+
+    async def verb(self, key: WorkflowKey, kind: str = "") -> None:
         """Whatever people do to a workflow."""
         mark = self._simulation.oracle.mark(key.workflow_id)
-        kind = self.source.choice(("cancel", "pause", "resume", "terminate", "replay", "resolve", "pause", "resume"))
+        kind = kind or self.source.choice(("cancel", "pause", "resume", "terminate", "replay", "resolve", "pause", "resume"))
         try:
             await self._verb(kind, key, self.mint())
         except Rejection as error:
@@ -180,7 +207,7 @@ class Caller:
         for _ in range(calls):
             await pause(self.source.random() * 4.0)
             chance = self.source.random()
-            if chance < 0.45:
+            if chance < 0.45 or self._simulation.eager_to_signal:
                 await self.signal(key, self.source.choice(SIGNALS))
             elif chance < 0.60:
                 await self.look(key)

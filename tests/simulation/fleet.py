@@ -14,6 +14,7 @@ from perdure_server.engine.settings import EngineSettings
 from perdure_server.ports.errors import StoreUnavailable
 from tests.engine.harness import Spans
 from tests.engine.virtual_loop import pause
+from tests.simulation.outboxes import Outboxes
 from tests.simulation.weather import ServersCoordination, view_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class Server:
         self.coordination = ServersCoordination(shared, self, simulation.weather)
         settings = EngineSettings(self.name, session_lease=LEASE)
         entropy = Entropy(self.source.randbytes)
-        self.engine = Engine(view, self.coordination, Spans(), self.clock, settings=settings, entropy=entropy)
+        outboxes = [each.of_server(view._around) for each in simulation.ingredients if isinstance(each, Outboxes)]
+        self.engine = Engine(view, self.coordination, Spans(), self.clock, settings=settings, entropy=entropy, outboxes=outboxes)
 
     async def open(self) -> None:
         """As main does: serve once the store's time is known. Raises StoreUnavailable."""
@@ -127,6 +129,7 @@ class Fleet:
         self._count = 0
         self.size = size
         self.servers: list[Server] = []
+        self.dark = False  # none comes back
 
     @property
     def alive(self) -> list[Server]:
@@ -147,7 +150,7 @@ class Fleet:
 
     async def fill(self) -> None:
         """Start servers until there are as many as there should be. A start that meets a store that is away is given up."""
-        while len(self.alive) < self.size:
+        while len(self.alive) < self.size and not self.dark:
             self._count += 1
             server = Server(self._simulation, self._count)
             with suppress(StoreUnavailable, Gone):

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.workflow import Event, Step, StepState, Workflow
@@ -46,6 +47,9 @@ class Oracle:
         self.happened: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)  # (run, step) -> what, by event
         self.consumed: dict[str, set[str]] = defaultdict(set)  # by run
         self.watched: Callable[[], None] = lambda: None  # looks at every change, too
+        self.witnesses: list[Callable[[Workflow | None, Workflow], None]] = []  # told of every change: before, and after
+        self.migrated: set[str] = set()  # runs that went on by another definition
+        self.fences: dict[bytes, int] = {}  # the highest of each key
         self.digest = hashlib.sha256()
         self.changes = 0
 
@@ -87,6 +91,11 @@ class Oracle:
         found = [self.latest(workflow_id) for workflow_id in self.history]
         return [workflow for workflow in found if workflow is not None and workflow.tombstone is None]
 
+    def tombstones(self) -> list[Workflow]:
+        """What is left of removed keys."""
+        found = [self.latest(workflow_id) for workflow_id in self.history]
+        return [workflow for workflow in found if workflow is not None and workflow.tombstone is not None]
+
     def mark(self, workflow_id: bytes) -> int:
         """A place in a workflow's history; see `since`."""
         return max(0, len(self.history[workflow_id]) - 1)
@@ -114,13 +123,21 @@ class Oracle:
         self.history[workflow_id].append(Version(self._now(), new))
         self._note("stored", new)
         self.watched()
+        for witness in self.witnesses:
+            with self.judging():
+                witness(before, new)
         with self.judging():
             if old is not None and old is not before:
                 assert old == before, "the writer believed in another state than the one of this revision"
-            check_change(self._definition_of(new), before, new)
+            if before is not None and before.run_id == new.run_id and before.fingerprint != new.fingerprint:
+                self.migrated.add(new.run_id)
+            definition = self._definition_for(new)
+            if not self._is_of_another_kind(definition, new):
+                check_change(definition, before, new)
             if new.inert or new.tombstone is not None:
                 return  # a copy of a round that is to be archived; what is left of a removed key
             self._end_round(before, new)
+            self._check_fence(before, new)
             self._check_signals(before, new)
             for event in _events_between(before, new):
                 self.happened[new.run_id, event.step][event.reason] += 1
@@ -134,6 +151,12 @@ class Oracle:
             for step in before.steps.values():
                 if step.claim is not None:
                     del self.current[step.claim.nonce]
+
+    def _check_fence(self, before: Workflow | None, new: Workflow) -> None:
+        highest = self.fences.get(new.workflow_id, 0)
+        if (before is None or before.run_id != new.run_id) and not new.archived:
+            assert new.fence > highest, f"{new.key.business_key}: the fence of a new run is {new.fence}, an earlier one had {highest}"
+        self.fences[new.workflow_id] = max(highest, new.fence)
 
     def _note(self, what: str, workflow: Workflow) -> None:
         self.changes += 1
@@ -171,8 +194,22 @@ class Oracle:
                 due = next((condition.due for condition in before.wait if condition.name == name), None)
                 assert due is None or now >= due, f"{where}: its timer fired {(due or 0) - now} ms too early"
 
+    def _is_of_another_kind(self, definition: Definition, workflow: Workflow) -> bool:
+        """Whether a step had children once, and in this definition it is a step that has none."""
+        if workflow.run_id not in self.migrated:
+            return False
+        return any(step.children is not None and definition.by_name[name].child is None for name, step in workflow.steps.items())
+
+    def _definition_for(self, workflow: Workflow) -> Definition:
+        definition = self._definition_of(workflow)
+        if workflow.run_id not in self.migrated:
+            return definition
+        # What it used up under another definition counts, and may be more than this one allows.
+        steps = [replace(step, retry=replace(step.retry, max_attempts=None)) for step in definition.steps]
+        return replace(definition, steps=tuple(steps), max_lost_claims=definition.max_lost_claims + 1_000)
+
     def _check_executions(self, new: Workflow, name: str, step: Step) -> None:
-        definition = self._definition_of(new)
+        definition = self._definition_for(new)
         most = definition.by_name[name].retry.max_attempts
         if most is None or definition.is_required(name):
             return

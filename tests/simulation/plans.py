@@ -33,8 +33,11 @@ CHILD = "child"
 HOOK_RETRY = RetryPolicy(max_attempts=2, initial_interval=100, max_interval=1_000)
 
 
-def random_plan(source: random.Random) -> Definition:
-    """Up to five steps in any order of dependence, sometimes with hooks and compensations."""
+def random_plan(source: random.Random, version: str) -> Definition:
+    """Up to five steps in any order of dependence, sometimes with hooks and compensations.
+
+    `version` makes contracts of its own: by the fingerprint of another it would only bring that one other policies.
+    """
     size = source.choice((1, 2, 3, 3, 4, 5))
     steps = [_step(source, number) for number in range(size)]
     if source.random() < 0.3:
@@ -46,7 +49,7 @@ def random_plan(source: random.Random) -> Definition:
             hooks[field] = Hook(field, required=source.random() < 0.5)
     steps += [activity(name, needs=(), retry=HOOK_RETRY) for name in [*sorted(names), *hooks]]
     return plan(
-        *steps,
+        *(replace(step, version=version) for step in steps),
         hooks=Hooks(**hooks),
         workflow_timeout=source.choice((None, None, None, None, 15_000)),
         cancel_grace=source.choice((0, 1_000, 3_000)),
@@ -132,6 +135,7 @@ class Script:
     def __init__(self, simulation: "Simulation") -> None:
         self._simulation = simulation
         self.benign = False
+        self.blobs = ""  # what makes some payloads large
 
     def effort(self, claim: GrantedClaim, source: random.Random) -> Effort:
         """How long this run takes."""
@@ -147,11 +151,14 @@ class Script:
         if not self.benign and chance < 0.15:
             return Failed(Failure("test.unlucky", non_retryable=source.random() < 0.2))
         if not self.benign and chance < 0.22:
-            return Waiting(Wait(conditions(source)), payload("waiting") if source.random() < 0.5 else None)
+            return Waiting(Wait(conditions(source)), payload(f"waiting{self._blob(source)}") if source.random() < 0.5 else None)
         if not self.benign and chance < 0.28:
-            return Released(payload("released") if source.random() < 0.5 else None)
+            return Released(payload(f"released{self._blob(source)}") if source.random() < 0.5 else None)
         if not self.benign and chance < 0.30:
             return Cancelled()  # though nobody asked
         branches = [branch.name for branch in claim.plan.branches]
         chosen = tuple(name for name in branches if source.random() < 0.5) or tuple(branches[:1])
-        return Completed(payload(f"{claim.plan.name} {claim.claim_no}"), chosen)
+        return Completed(payload(f"{claim.plan.name} {claim.claim_no}{self._blob(source)}"), chosen)
+
+    def _blob(self, source: random.Random) -> str:
+        return self.blobs if self.blobs and source.random() < 0.6 else ""

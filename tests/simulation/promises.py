@@ -48,7 +48,7 @@ class Promises:
         self._begun_of[address.run_id, address.step] += 1
         if self._begun[address.nonce] > 1:
             self._oracle.breach(f"a claim of {claim.plan.name} was begun twice")
-        if claim.plan.retry.max_attempts == 1 and claim.hook is None:
+        if claim.plan.retry.max_attempts == 1 and claim.hook is None and address.run_id not in self._oracle.migrated:
             happened = self._oracle.happened[address.run_id, address.step]
             most = 1 + sum(happened[event] for event in ("RELEASED", "WAITING", "REOPEN", "RESOLVED"))
             if self._begun_of[address.run_id, address.step] > most:
@@ -80,7 +80,8 @@ class Promises:
         """Some state that was stored since the mark must be as the answer says."""
         self.counts[what] += 1
         states = self._oracle.since(workflow_id, mark)
-        if not any(holds(state) for state in states):
+        gone = any(state is not None and state.tombstone is not None for state in states) and holds(None)
+        if not gone and not any(holds(state) for state in states):
             seen = [f"{state.state.name} revision {state.revision}" if state is not None else "nothing" for state in states]
             self._oracle.breach(f"{what} was answered, and is true of none of {seen}")
 
@@ -91,6 +92,9 @@ class Promises:
         for workflow in self._oracle.workflows():
             with self._oracle.judging():
                 self._check_end(workflow)
+        for tombstone in self._oracle.tombstones():
+            if tombstone.duties:
+                self._oracle.breach(f"a tombstone of {tombstone.key.business_key} has still to do {tombstone.duties}")
 
     def _check_end(self, workflow: Workflow) -> None:
         key = workflow.key.business_key
@@ -105,5 +109,7 @@ class Promises:
         definition = self._simulation.definition_of(workflow)
         for name, step in workflow.steps.items():
             by_person = self._oracle.happened[workflow.run_id, name]["RESOLVED"]
+            if workflow.run_id in self._oracle.migrated:
+                continue  # what was a wait when it completed may be an activity now
             if step.state is StepState.COMPLETED and definition.by_name[name].kind is StepKind.ACTIVITY and not by_person:
                 assert self._begun_of[workflow.run_id, name], f"{key}/{name} is COMPLETED and was never begun"

@@ -8,25 +8,35 @@ import asyncio
 import itertools
 import logging
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from perdure_server.coordination.local import LocalCoordination
 from perdure_server.engine.clock import StoreClock
+from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import FieldViolation, Rejection
 from perdure_server.kernel.workflow import StepState, Workflow, WorkflowKey
 from perdure_server.store.memory import MemoryStore, MemoryWorkflows
 from perdure_server.store.memory_records import MemoryDefinitions
 from tests.engine.virtual_loop import VirtualLoop, pause
+from tests.simulation.ages import Ages, Downtime
+from tests.simulation.batches import Batches
 from tests.simulation.callers import Caller
 from tests.simulation.chaos import Chaos
 from tests.simulation.fleet import Fleet
+from tests.simulation.ingredients import chosen
+from tests.simulation.large import LargePayloads
 from tests.simulation.oracle import Oracle
+from tests.simulation.order import Limits, Order
+from tests.simulation.outboxes import Outboxes
 from tests.simulation.permits import Permits
 from tests.simulation.plans import SIGNALS, Script, child_plan, random_plan
+from tests.simulation.pollers import Pollers
 from tests.simulation.promises import Promises
+from tests.simulation.schedules import Schedules
+from tests.simulation.versions import Versions
 from tests.simulation.watchers import Watcher
 from tests.simulation.weather import Weather
 from tests.simulation.workers import POOLS, Worker
@@ -34,6 +44,7 @@ from tests.simulation.workers import POOLS, Worker
 T = TypeVar("T")
 
 EPOCH = 1_800_000_000_000
+KINDS = (Schedules, Batches, LargePayloads, Order, Limits, Pollers, Versions, Outboxes, Downtime, Ages)  # ages ends last
 HEALING = 240  # s of virtual time in which everything that can end must end
 
 
@@ -72,20 +83,25 @@ class Simulation:
         self.weather = Weather()
         self.store = MemoryStore(self.now)
         self.oracle = Oracle(self.now, self.definition_of)
+        self._skipped = 0  # ms of store time that passed while nobody was there
+        self.filler = ""  # what makes some payloads large
+        self.eager_to_signal = False
         self._workflows = self.store.workflows
         assert isinstance(self._workflows, MemoryWorkflows)
         self._workflows._stored = _Documents(self.oracle.deleted)
-        self.redis = LocalCoordination(self._clock()) if self.source.random() < 0.7 else None
+        self._shared_clock = self._clock()
+        self.redis = LocalCoordination(self._shared_clock) if self.source.random() < 0.7 else None
         self.script = Script(self)
         self.promises = Promises(self)
         self.permits = Permits(self)
         self.oracle.watched = self.permits.check
+        self.ingredients = [kind(self) for kind in chosen(seed, KINDS)]
         self.fleet = Fleet(self, self.source.choice((1, 2, 2, 3)))
         self.workers: list[Worker] = []
         self._names = itertools.count(1)
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._definitions: dict[str, Definition] = {}
-        self._created: dict[tuple[WorkflowKey, int], str] = {}
+        self._created: dict[tuple[WorkflowKey, int, int], str] = {}
 
     def _clock(self) -> StoreClock:
         clock = StoreClock(self.store.time, lambda: self.loop.milliseconds)
@@ -94,7 +110,7 @@ class Simulation:
 
     def now(self) -> int:
         """Store time in ms."""
-        return EPOCH + self.loop.milliseconds
+        return EPOCH + self._skipped + self.loop.milliseconds
 
     def name(self, what: str) -> str:
         """A new name."""
@@ -124,8 +140,27 @@ class Simulation:
 
     def created(self, key: WorkflowKey, workflow: Workflow) -> None:
         """A caller was told that it created this round of the key."""
-        if self._created.setdefault((key, workflow.round), workflow.run_id) != workflow.run_id:
+        life = sum(version.workflow is None for version in self.oracle.history[key.workflow_id])
+        if self._created.setdefault((key, life, workflow.round), workflow.run_id) != workflow.run_id:
             self.oracle.breach(f"two callers created round {workflow.round} of {key.business_key}")
+
+    def start_fields(self, source: random.Random) -> dict[str, Any]:
+        """What the ingredients add to a start."""
+        return {name: value for ingredient in self.ingredients for name, value in ingredient.start_fields(source).items()}
+
+    async def black_out(self, duration: int) -> None:
+        """All servers die, and none comes back for so long (ms). Nobody else sees the time pass."""
+        self.fleet.dark = True
+        for server in self.fleet.alive:
+            server.crash()
+        await pause(3.0)  # what was on its way to the store is there, or never will be
+        self._skipped += duration
+        self._shared_clock._offset = EPOCH + self._skipped
+        self.fleet.dark = False
+        while not self.fleet.alive:
+            await self.fleet.fill()
+            await pause(0.5)
+        await self.fleet.fill()
 
     # -------------------------------------------------------------------------------------------------------------- the road
 
@@ -145,12 +180,16 @@ class Simulation:
         await self.fleet.fill()
         caller = Caller(self, "definer")
         await self.permits.put()
-        for _ in range(self.source.choice((1, 1, 2))):
-            await caller.register(random_plan(self.source))
+        for number in range(self.source.choice((1, 1, 2))):
+            await caller.register(random_plan(self.source, f"v{number}"))
         await caller.register(child_plan(self.source))
         keys = [WorkflowKey("default", "note", f"k{number}") for number in range(self.source.choice((1, 2, 3)))]
         for _ in range(self.source.choice((1, 2, 2))):
-            self.workers.append(Worker(self, self.name("worker"), self.source.choice((1, 2, 5))))
+            slots = self.source.choice((1, 2, 5))
+            few = any(isinstance(each, Pollers) for each in self.ingredients)  # so that something is left to poll for
+            self.workers.append(Worker(self, self.name("worker"), 1 if few else slots))
+        for ingredient in self.ingredients:
+            await ingredient.prepare()
         chaos = Chaos(self)
         chaos.begin()
         callers, watchers = [], []
@@ -161,13 +200,20 @@ class Simulation:
                 callers.append(self.spawn(Caller(self, self.name("caller")).live(key, given, self.source.choice((0, 2, 4)))))
             if self.source.random() < 0.5:
                 watchers.append(self.spawn(Watcher(self, self.name("watcher"), key).live()))
-        await chaos.live(self.loop.time() + self.source.choice((3.0, 8.0, 15.0)))
+        until = self.loop.time() + self.source.choice((3.0, 8.0, 15.0))
+        lives = [self.spawn(ingredient.live(until)) for ingredient in self.ingredients]
+        await chaos.live(until)
         await self._heal()
+        await asyncio.gather(*lives)
+        for ingredient in self.ingredients:
+            await ingredient.heal()
         await asyncio.gather(*callers)
         await self._until_quiet()
         await asyncio.gather(*watchers)
+        for ingredient in self.ingredients:
+            await ingredient.at_the_end()
         await self._close()
-        counts = dict(self.promises.counts)
+        counts = dict(sum((ingredient.counts for ingredient in self.ingredients), self.promises.counts))
         return Outcome(self.oracle.digest.hexdigest(), self.oracle.changes, counts, self.loop.milliseconds)
 
     async def _heal(self) -> None:
@@ -186,7 +232,7 @@ class Simulation:
             for workflow in open_:
                 with suppress(Rejection, FieldViolation):
                     await self._help(helper, workflow)
-            if not open_ and all(worker.idle for worker in self.workers):
+            if not open_ and all(each.idle for each in self.workers) and all(each.quiet for each in self.ingredients):
                 break
             await pause(1.0)
         await pause(3.0)
@@ -232,6 +278,9 @@ def run_seed(seed: int) -> Outcome:
     loop = VirtualLoop()
     level = logging.root.manager.disable
     logging.disable(logging.ERROR)
+    smaller = {name: bound for kind in chosen(seed, KINDS) for name, bound in kind.limits.items()}
+    usual = {name: getattr(limits, name) for name in smaller}
+    _set(smaller)
     try:
         return loop.run_until_complete(Simulation(seed, loop).run())
     except Exception as error:
@@ -239,6 +288,12 @@ def run_seed(seed: int) -> Outcome:
     finally:
         logging.disable(level)
         _abandon(loop)
+        _set(usual)
+
+
+def _set(bounds: Mapping[str, int]) -> None:
+    for name, bound in bounds.items():
+        setattr(limits, name, bound)
 
 
 def _abandon(loop: VirtualLoop) -> None:

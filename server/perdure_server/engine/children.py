@@ -25,7 +25,7 @@ from perdure_server.kernel.canonical import payload_digest
 from perdure_server.kernel.child_state import ChildEnd, Children, Closing, Parent, child_key, closing
 from perdure_server.kernel.children import SourceInvalid, is_child_of, parent_link, source_failure
 from perdure_server.kernel.definition import Definition, StepDefinition
-from perdure_server.kernel.rejection import FieldViolation, Rejection
+from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.start import Start
 from perdure_server.kernel.values import Failure, Payload, Trace
 from perdure_server.kernel.workflow import STEP_ENDS, Duty, DutyKind, Workflow, WorkflowKey, WorkflowState
@@ -99,7 +99,12 @@ class ChildWorkflows:
         command = self._start(workflow, parent, definition, None)
         closes = CloseChildCommand(command, definition, self._clock.now(), what.policy)
         async with self._gate:
-            await self._mailboxes.submit(command.key.workflow_id, closes)
+            try:
+                await self._mailboxes.submit(command.key.workflow_id, closes)
+            except Rejection as error:
+                if error.reason is not Reason.WORKFLOW_NOT_FOUND:
+                    raise
+                # A tombstone has its key: it had ended and was removed, and no late start can make it again.
 
     async def _quietly(self, workflow: Workflow, step: str) -> None:
         try:

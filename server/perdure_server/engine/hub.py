@@ -99,6 +99,9 @@ class Hub:
 
     def changed(self, workflow: Workflow) -> None:
         """This server stored a change: tell those here at once, the other servers, if there are any, by a hint."""
+        if workflow.tombstone is not None:
+            self.removed(workflow)  # what is left of a key is no end that anybody may be told
+            return
         workflow_id = workflow.workflow_id
         interests = self._interests.get(workflow_id)
         if interests:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from perdure_server.kernel.definition import Definition, StepDefinition, StepKind
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.effects import StepRequeued
+from perdure_server.kernel.options import follow_policy
 from perdure_server.kernel.people import taken_claim
 from perdure_server.kernel.progress import go_on
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
@@ -96,6 +97,10 @@ def migrate(draft: Draft, migration: Migration) -> bool:
         if _begins_anew(old.by_name[name], step, migration):
             _stop(draft, name)
     _carry(draft, migration)
+    for name in before.steps:
+        target = migration.name_of(name)
+        if target:
+            follow_policy(draft, target, old.by_name[name])
     draft.note_workflow(draft.state, "MIGRATED")
     _wait_for_new_ones(draft)
     go_on(draft, [name for name in draft.definition.ordinary if draft.step(name).state in STEP_ENDS])

@@ -33,7 +33,7 @@ def update_options(draft: Draft, name: str, options: StepOptions, request_id: st
     draft.set(step_options=known | {name: merged(known.get(name), options)})
     draft.definition = draft.definition.with_options({name: options})
     draft.note_workflow(draft.state, "STEP_OPTIONS")
-    _act(draft, name, before)
+    follow_policy(draft, name, before)
     if draft.step(name).state is StepState.READY and draft.paused is None:
         draft.effects.append(StepRequeued(name, queued_in))
     return True
@@ -51,7 +51,8 @@ def as_run(definition: Definition, workflow: Workflow) -> Definition:
     return definition.with_options(workflow.step_options) if workflow.step_options else definition
 
 
-def _act(draft: Draft, name: str, before: StepDefinition) -> None:
+def follow_policy(draft: Draft, name: str, before: StepDefinition) -> None:
+    """Move the timeouts of a step that is under way from those of `before` to those that it has now."""
     step, plan = draft.step(name), draft.plan(name)
     if step.state in STEP_ENDS or step.state is StepState.BLOCKED:
         return
@@ -59,7 +60,10 @@ def _act(draft: Draft, name: str, before: StepDefinition) -> None:
     if step.claim is not None and plan.attempt_timeout != before.attempt_timeout and step.state in CLAIMED:
         fields["claim"] = replace(step.claim, deadline=min(step.claim.granted + plan.attempt_timeout, limits.TIME))
     if step.state is StepState.READY and plan.queue_timeout != before.queue_timeout and not draft.definition.is_required(name):
-        fields["due"] = _moved(step.due, before.queue_timeout, plan.queue_timeout, draft.plan_time)
+        if step.throttled is None:
+            fields["due"] = _moved(step.due, before.queue_timeout, plan.queue_timeout, draft.plan_time)
+        else:  # its queue time has stopped
+            fields["queue_left"] = _left(step.queue_left, before.queue_timeout, plan.queue_timeout)
     if fields:
         draft.amend(name, **fields)
 
@@ -75,6 +79,13 @@ def _step_time(draft: Draft, name: str, before: StepDefinition) -> dict[str, obj
     if step.state is StepState.HELD or (step.state is StepState.WAITING and not plan.step_timeout_includes_waits):
         return {}
     return {"step_deadline": _moved(step.step_deadline, before.step_timeout, plan.step_timeout, draft.plan_time)}
+
+
+def _left(left: int | None, before: int | None, after: int | None) -> int | None:
+    """What is left of a timeout that has stopped; one that is new has not begun."""
+    if after is None or left is None or before is None:
+        return after
+    return max(0, left + after - before)
 
 
 def _moved(due: int | None, before: int | None, after: int | None, now: int) -> int | None:
