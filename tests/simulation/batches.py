@@ -45,17 +45,18 @@ class Batches(Ingredient):
         while loop.time() < until:
             await pause(0.5 + self.source.random() * 3.0)
             work = self._work(self.source.choice(VERBS))
-            there = self._there()
+            there, batch_id = self._there(), ""
             for _ in range(self.source.choice((1, 1, 2))):
                 batch = await self._caller.call(lambda engine: engine.operations.batches.start(work))  # noqa: B023 -- awaited in its round
                 assert batch is not None
-                self._begun.setdefault(batch.batch_id, there)
+                batch_id = batch.batch_id
+                self._begun.setdefault(batch_id, there)
                 if len(self._begun) > 3:
                     return
             self.count(f"batches of {work.verb}")
             if self.source.random() < 0.2:
                 await pause(self.source.random())
-                await self._stop(batch.batch_id)
+                await self._stop(batch_id)
 
     def _work(self, verb: str) -> Work:
         arguments = packed(SignalArguments(self.source.choice(SIGNALS), payload("batch"))) if verb == "signal" else b""

@@ -32,7 +32,7 @@ class LargePayloads(Ingredient):
                 self.count("payloads removed", gone)
                 simulation.loop.call_soon(self._check_run, run_id)  # a removal of the workflow is one operation with it
 
-        payloads._remove = told  # type: ignore[method-assign]  # every removal goes through it
+        payloads._remove = told  # type: ignore[method-assign, assignment]  # every removal goes through it
         simulation.oracle.witnesses.append(self._workflow_changed)
         simulation.script.blobs = simulation.filler = "x" * 60
 
