@@ -118,7 +118,8 @@ class Ages(Ingredient):
             assert (after.round, after.fence > before.fence) == (before.round + 1, True), "round and fence go on"
         conditions = Conditions(self._caller.mint())
         await self._caller.call(lambda engine: engine.people.terminate(Ref(key), "enough", conditions))
-        await self._until(lambda: all(found.is_ended for found in self.simulation.oracle.workflows()), "children of a parent that ended go on")
+        oracle = self.simulation.oracle
+        await self._until(lambda: all(found.is_ended for found in oracle.workflows()), "children of a parent that ended go on")
 
     async def _until(self, holds: Any, text: str) -> None:
         for _ in range(PATIENCE):
