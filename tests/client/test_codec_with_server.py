@@ -25,6 +25,7 @@ from perdure import (
 )
 from perdure.aes_gcm import AesGcm, KeyRing
 from perdure.sync import Client as SyncClient
+from perdure.testing import completes, fails, start_server
 from perdure_server.main import Running
 from tests.client import process_steps
 from tests.conftest import Eventually
@@ -186,6 +187,22 @@ async def test_pages_and_children_travel_sealed(real: Running) -> None:
         assert found == [text.upper() for text in items]
         async for child in blind.run(parent, "k").children(with_values=True):
             assert MARK.encode() not in child.message.SerializeToString()
+
+
+async def test_scripts_and_trials_are_sealed_too() -> None:
+    parent = Definition("scripted", output="second")
+    parent.remote_step("first", needs="input")
+    parent.remote_step("second", needs="first")
+    async with start_server(codec=AesGcm(RING)) as server, server.client() as client, Client(server.address) as blind:
+        await client.definitions.register(parent, activate=True)
+        await server.script(parent, completes("first", MARK), fails("second", Failure("odd", MARK, non_retryable=True)))
+        run = await client.start(parent, key="k", input=MARK)
+        with pytest.raises(WorkflowFailed, match=MARK):
+            await server.result(run)
+        assert (await run.get()).steps["first"].output(str) == MARK
+        assert MARK not in str((await blind.get(parent, "k")).message)
+        trial = await client.definitions.test(parent, completes("first", MARK), completes("second", MARK), input=MARK)
+        assert trial.workflow.output(str) == MARK
 
 
 async def test_large_values_leave_the_loop_free(real: Running) -> None:

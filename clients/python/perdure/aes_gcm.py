@@ -16,7 +16,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -66,6 +66,16 @@ class KeyRing:
     def new(cls, key_id: str = "k1") -> Self:
         """A ring with one new random key, and a new digest key."""
         return cls(key_id, {key_id: os.urandom(_KEY_SIZE)}, os.urandom(_KEY_SIZE))
+
+    def with_new_key(self, key_id: str) -> Self:
+        """A ring with one more random key, which does not encrypt yet. Raises ValueError if it has one of that id."""
+        if key_id in self.keys:
+            raise ValueError(f"the ring has a key {key_id} already")
+        return replace(self, keys={**self.keys, key_id: os.urandom(_KEY_SIZE)})
+
+    def with_active(self, key_id: str) -> Self:
+        """The ring with another of its keys to encrypt with. Raises ValueError if it has none of that id."""
+        return replace(self, active=key_id)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

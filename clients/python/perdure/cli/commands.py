@@ -50,6 +50,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "schedules": "perdure.cli.schedules:schedules",
         "resources": "perdure.cli.resources:resources",
         "namespaces": "perdure.cli.resources:namespaces",
+        "keys": "perdure.cli.keys:keys",
     },
     "Operate": {
         "top": "perdure.cli.top:top",

@@ -9,6 +9,7 @@ from perdure.cli.options import Duration, json_option, key_argument, type_argume
 from perdure.cli.output import echo_json
 from perdure.cli.session import NOT_COMPLETED, connected
 from perdure.client import Client
+from perdure.codec import undecodable
 from perdure.errors import WorkflowFailed, WorkflowNotCompleted
 from perdure.payloads import Payload
 from perdure.run import Run
@@ -46,6 +47,8 @@ async def print_result(run: Run, within: timedelta | None, *, as_json: bool) -> 
         told = {"type": failure.type, "message": failure.message, "details": failure.details} if failure is not None else None
         echo_json({"state": str(error.reason), "message": error.message, "failure": told})
         return NOT_COMPLETED
+    if output.encoding:
+        raise undecodable(output.to_message())
     if as_json:
         # The output's own text, so that every number stays as it was written.
         text = "null" if output.json is None else output.json
