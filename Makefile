@@ -72,10 +72,14 @@ format: setup ## Formats, and fixes what ruff can fix
 gen: setup ## Generated code and generated documentation
 	$(PY) tools/gen.py $(ARGS)
 	$(PY) tools/sync_client.py
+	$(PY) tools/codec_vectors.py
+	$(PY) -m tools.reference
 
 gen-check: setup
 	$(PY) tools/gen.py --check
 	$(PY) tools/sync_client.py --check
+	$(PY) tools/codec_vectors.py --check
+	$(PY) -m tools.reference --check
 
 proto-lint: setup ## buf lint, format and breaking (needs npx; downloads buf once)
 	$(PY) tools/gen.py --lint

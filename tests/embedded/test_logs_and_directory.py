@@ -27,6 +27,12 @@ def test_a_log_that_is_written_to_stays_bounded(tmp_path: Path) -> None:
     assert "\0" not in log.path.read_text()
 
 
+async def test_a_directory_may_be_named_from_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with owned(Path("data")) as directory:
+        assert directory.of("store") == tmp_path / "data" / "store"  # its owner looks for it from another folder
+
+
 async def test_what_was_chosen_is_remembered(tmp_path: Path) -> None:
     async with owned(tmp_path / "data") as directory:
         assert directory.recall(Service.STORE) == (None, 0)

@@ -20,7 +20,7 @@ class DataDirectory:
     """An owned data directory. Made by `owned`."""
 
     def __init__(self, path: Path, lock: int) -> None:
-        self.path = path
+        self.path = path.absolute()  # what is started in it looks for it from folders of its own
         self.lock = lock
         """Descriptor of the lock. Children inherit it, so the directory stays locked until the last of them is gone."""
 

@@ -1,4 +1,4 @@
-"""Every default and bound of the product, in one file; GetServerInfo publishes them and docs/limits.md is generated from here.
+"""Every default and bound of the product, in one file; GetServerInfo publishes them and docs/reference/limits.md is made from here.
 
 Durations are integer milliseconds, sizes are bytes. Changing a default is a change of contract.
 """
