@@ -12,7 +12,7 @@ ClaimLost Client Codec Condition Conflict Context Count Cron Definition Definiti
 Explanation Failure Filter Firing Frame FramesReset Gap HookFacts InvalidRequest ManyEvent MapError MapResult MapStep Migration
 Namespace NamespaceLimits NotAllowed NotFound NotImplementedYet Overloaded Page Payload PayloadRejected PayloadUndecodable PerdureError
 PermitHolder Queue Rate RegisteredDefinition Resolution Resource Retry Run Schedule ScheduleTimes ScheduledStart ServerFault ServerInfo
-Signalled Snapshot Start StartOver StartSignal Step StepExplanation StepPolicy StepState StepView Unavailable UnfinishedStep Violation
+Signalled Snapshot Start StartOver StartSignal Step StepExplanation StepPolicy StepState StepView Tls Unavailable UnfinishedStep Violation
 Wait WaitStep Wake Woken Worker WorkerSession Workflow WorkflowCancelled WorkflowChanged WorkflowFailed WorkflowNotCompleted
 WorkflowPolicy WorkflowRef WorkflowRemoved WorkflowState WorkflowTerminated
 """

@@ -50,6 +50,7 @@ from perdure.resource_values import PermitHolder, Rate, Resource
 from perdure.retry import Retry
 from perdure.run import Run
 from perdure.schedule_values import Cron, Every, Firing, Schedule, ScheduledStart, ScheduleTimes
+from perdure.security import Tls
 from perdure.starting import Start, StartSignal
 from perdure.steps import Step, StepPolicy, WaitStep
 from perdure.view import StepState, StepView, Workflow, WorkflowRef, WorkflowState
@@ -134,6 +135,7 @@ __all__ = [
     "StepPolicy",
     "StepState",
     "StepView",
+    "Tls",
     "Unavailable",
     "UnfinishedStep",
     "Violation",

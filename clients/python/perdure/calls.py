@@ -14,7 +14,7 @@ from grpc import aio
 from perdure import limits
 from perdure.codec import Codec
 from perdure.config import ConnectionConfig
-from perdure.contact import Contact
+from perdure.contact import Contact, channel_credentials
 from perdure.errors import PerdureError, Unavailable
 from perdure.sealing import seal_apart, unseal_apart
 from perdure.statuses import error_of_call
@@ -83,7 +83,8 @@ def channel_options(*, alone: bool = False) -> list[tuple[str, Any]]:
 
 def open_channel(config: ConnectionConfig, credentials: grpc.ChannelCredentials | None = None, *, alone: bool = False) -> aio.Channel:
     """A channel of the running loop. `alone`: with a connection of its own, which no other channel shares."""
-    options = channel_options(alone=alone)
+    credentials, named = channel_credentials(config, credentials)
+    options = channel_options(alone=alone) + named
     if credentials is None:
         return aio.insecure_channel(config.address, options=options)
     return aio.secure_channel(config.address, credentials, options=options)
@@ -104,6 +105,7 @@ class Calls(Contact):
         super().__init__(config, timeout, connect_timeout, credentials)
         self._given = channel
         self._channel: aio.Channel | None = None
+        self._replaced: list[aio.Channel] = []
         self._process_id = 0
         self._stubs: dict[tuple[object, object], Any] = {}
 
@@ -112,6 +114,9 @@ class Calls(Contact):
         """The channel, opened at its first use. Raises RuntimeError in a forked child, where gRPC does not work."""
         if self._given is not None:
             return self._given
+        if self.certificate_replaced() and self._channel is not None:
+            self._replaced.append(self._channel)  # calls on it go on
+            self._channel = None
         if self._channel is None:
             self._channel = open_channel(self.config, self.credentials)
             self._process_id = os.getpid()
@@ -197,10 +202,11 @@ class Calls(Contact):
 
     async def close(self) -> None:
         """Closes the channel; calls that still run end with CANCELLED."""
-        channel, self._channel = self._channel, None
+        channels, self._channel, self._replaced = [self._channel, *self._replaced], None, []
         self._stubs.clear()
-        if channel is not None:
-            await channel.close(None)
+        for channel in channels:
+            if channel is not None:
+                await channel.close(None)
 
     def _lost(self, failure: aio.AioRpcError) -> PerdureError:
         error = error_of_call(failure)

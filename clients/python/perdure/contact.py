@@ -8,12 +8,33 @@ import grpc
 from perdure import tracing
 from perdure.config import ConnectionConfig
 from perdure.errors import PerdureError, Unavailable
+from perdure.security import handshake_fault, is_definite
+
+Credentials = grpc.ChannelCredentials | None
 
 
 def call_metadata(config: ConnectionConfig) -> list[tuple[str, str]]:
     """Metadata of every call: the bearer token, and the caller's trace context."""
-    token = [("authorization", f"Bearer {config.token}")] if config.token else []
-    return token + tracing.outgoing()
+    token = config.bearer()
+    return ([("authorization", f"Bearer {token}")] if token else []) + tracing.outgoing()
+
+
+def channel_credentials(config: ConnectionConfig, given: Credentials) -> tuple[Credentials, list[tuple[str, str]]]:
+    """Credentials of a channel that opens now (None: plain text), and the options that go with them. Raises InvalidRequest."""
+    if given is not None or config.tls is None:
+        return given, []
+    name = config.tls.server_name
+    return config.tls.credentials(), [("grpc.ssl_target_name_override", name)] if name else []
+
+
+def handshake_explained(error: PerdureError, config: ConnectionConfig, *, reached: bool) -> bool:
+    """Says in the error what went wrong in the handshake, if that is known; `reached`: a server has answered before."""
+    if not isinstance(error, Unavailable) or error.reason:
+        return False
+    fault = handshake_fault(error.message, None if reached else config.tls is not None)
+    if fault:
+        error.message = f"{config.address}: {fault} ({error.message})"
+    return bool(fault)
 
 
 def jittered(interval: float) -> float:
@@ -32,6 +53,14 @@ class Contact:
         self.connect_timeout = connect_timeout
         self.credentials = credentials
         self._reached = False
+        self._shown: tuple[object, ...] = ()
+
+    def certificate_replaced(self) -> bool:
+        """Whether the client's certificate is another than when this was asked before: gRPC keeps that of a channel's beginning."""
+        if self.config.tls is None:
+            return False
+        before, self._shown = self._shown, self.config.tls.stamp()
+        return bool(before) and before != self._shown
 
     def metadata(self) -> list[tuple[str, str]]:
         """Metadata of a call that begins now."""
@@ -48,6 +77,8 @@ class Contact:
 
     def explained(self, error: PerdureError) -> PerdureError:
         """The error; where no server was reached, with what to do about it."""
+        if handshake_explained(error, self.config, reached=self._reached):
+            return error
         if not error.reason:
             error.message = f"no server at {self.config.address}: {error.message}; start one by `perdure dev`, or set PERDURE_ADDRESS"
         return error
@@ -58,6 +89,9 @@ class Contact:
             self._reached = True
             return None
         self._reached = self._reached or bool(error.reason)
+        if not error.reason and is_definite(error.message):
+            self.explained(error)
+            return None
         bound = allowed if self._reached else min(allowed, self.connect_timeout)
         asked = error.retry_after.total_seconds() if error.retry_after is not None else 0.0
         pause = max(jittered(interval), asked)

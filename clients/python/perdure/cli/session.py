@@ -15,6 +15,7 @@ from perdure.client import Client
 from perdure.config import key_file_codec
 from perdure.errors import PerdureError
 from perdure.reasons import ErrorReason
+from perdure.security import Tls
 
 P = ParamSpec("P")
 
@@ -44,6 +45,8 @@ ADVICE: Final[Mapping[str, str]] = {
     ErrorReason.WORKFLOW_CLOSED: "it has ended: `perdure result` tells how",
     ErrorReason.DEFINITION_NOT_FOUND: "`perdure definitions apply FILE --activate`, or connect a worker that brings it",
     ErrorReason.SIGNAL_ID_REUSED: "give another --id, or none",
+    ErrorReason.UNAUTHENTICATED: "`perdure tokens create` makes a token; say where it is by --token-file or PERDURE_TOKEN_FILE",
+    ErrorReason.PERMISSION_DENIED: "an operator of the server can give you the role, in its access file",
     ErrorReason.NOT_IMPLEMENTED: "this server is older than the command, or the call is not built yet",
 }
 """What a person can do, by reason; said below the error."""
@@ -55,13 +58,20 @@ def connected(command: Callable[Concatenate[Client, P], Awaitable[int | None]]) 
     @click.option("--address", metavar="HOST:PORT", help="Server; default PERDURE_ADDRESS, else 127.0.0.1:7463.")
     @click.option("--namespace", metavar="NAME", help="Namespace; default PERDURE_NAMESPACE, else `default`.")
     @click.option("--codec-keys", metavar="FILE", help="Key file of encrypted values; default PERDURE_CODEC_KEYS.")
+    @click.option("--profile", metavar="NAME", help="Profile in ~/.config/perdure/profiles.toml; default PERDURE_PROFILE.")
+    @click.option("--token-file", metavar="FILE", help="File of the bearer token; default PERDURE_TOKEN_FILE, or PERDURE_TOKEN itself.")
+    @click.option("--tls-ca-file", metavar="FILE", help="TLS by this CA; default PERDURE_TLS_CA_FILE. PERDURE_TLS=true: by the system's.")
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         address, namespace, keys = (_text(kwargs.pop(name, None)) for name in ("address", "namespace", "codec_keys"))
+        profile, token_file, ca_file = (_text(kwargs.pop(name, None)) for name in ("profile", "token_file", "tls_ca_file"))
 
         async def conduct() -> int | None:
             codec = key_file_codec(keys or "")
-            async with Client(address, namespace=namespace, connect_timeout=CONNECT_TIMEOUT, codec=codec) as client:
+            tls = Tls(ca_file) if ca_file else None
+            async with Client(
+                address, namespace=namespace, token_file=token_file, tls=tls, profile=profile, connect_timeout=CONNECT_TIMEOUT, codec=codec
+            ) as client:
                 return await command(client, *args, **kwargs)
 
         try:

@@ -13,7 +13,7 @@ from perdure import limits
 from perdure.calls import channel_options
 from perdure.codec import Codec
 from perdure.config import ConnectionConfig
-from perdure.contact import Contact
+from perdure.contact import Contact, channel_credentials
 from perdure.errors import PerdureError, Unavailable
 from perdure.sealing import seal, unseal
 from perdure.statuses import RpcFailure, error_of_call
@@ -53,6 +53,7 @@ class Calls(Contact):
         super().__init__(config, timeout, connect_timeout, credentials)
         self._given = channel
         self._channel: grpc.Channel | None = None
+        self._replaced: list[grpc.Channel] = []
         self._process_id = 0
         self._stubs: dict[tuple[object, object], Any] = {}
         self._opening = threading.Lock()
@@ -63,6 +64,9 @@ class Calls(Contact):
         if self._given is not None:
             return self._given
         with self._opening:
+            if self.certificate_replaced() and self._channel is not None:
+                self._replaced.append(self._channel)  # calls on it go on
+                self._channel = None
             if self._channel is None:
                 self._channel = open_channel(self.config, self.credentials)
                 self._process_id = os.getpid()
@@ -141,10 +145,11 @@ class Calls(Contact):
 
     def close(self) -> None:
         """Closes the channel; calls that still run end with CANCELLED."""
-        channel, self._channel = self._channel, None
+        channels, self._channel, self._replaced = [self._channel, *self._replaced], None, []
         self._stubs.clear()
-        if channel is not None:
-            channel.close()
+        for channel in channels:
+            if channel is not None:
+                channel.close()
 
     def _lost(self, failure: RpcFailure) -> PerdureError:
         error = error_of_call(failure)
@@ -188,6 +193,8 @@ class EventStream(Generic[A]):
 
 def open_channel(config: ConnectionConfig, credentials: grpc.ChannelCredentials | None = None) -> grpc.Channel:
     """A blocking channel, with the options of the asynchronous one."""
+    credentials, named = channel_credentials(config, credentials)
+    options = channel_options() + named
     if credentials is None:
-        return grpc.insecure_channel(config.address, options=channel_options())
-    return grpc.secure_channel(config.address, credentials, options=channel_options())
+        return grpc.insecure_channel(config.address, options=options)
+    return grpc.secure_channel(config.address, credentials, options=options)

@@ -11,11 +11,12 @@ import grpc
 from perdure import limits, payloads
 from perdure.answers import Signalled, Started
 from perdure.codec import Codec
-from perdure.config import connection_config
+from perdure.config import Security, connection_config
 from perdure.definition import Definition
 from perdure.errors import PerdureError
 from perdure.importing import import_requests
 from perdure.operation_values import ServerInfo, server_info_of
+from perdure.security import Tls
 from perdure.starting import OnClosed, OnOpen, Start, StartSignal, output_type
 from perdure.statuses import error_of_status
 from perdure.steps import StepName
@@ -41,6 +42,9 @@ class Client(WorkflowFinder):
     Every call has a deadline, `timeout`; until then UNAVAILABLE is tried again, so that a restart of the server is no error.
     A `channel` that is given is used for everything but workers, and stays open.
     Before the first answer that takes no longer than `connect_timeout`: probably no server runs at that address.
+    `tls=True` trusts the CAs of the system, `tls=Tls(ca_file=..., cert_file=..., key_file=...)` says more; `credentials` are gRPC's own,
+    instead. A `token_file` is read again when it changes, certificates with each new connection of a worker. Without these, PERDURE_TLS,
+    PERDURE_TLS_CA_FILE, PERDURE_TOKEN_FILE and the like count (perdure/config.py), also from a `profile`.
     With a `codec` (None: that of the key file in PERDURE_CODEC_KEYS, if any) all values leave and are stored encrypted.
     """
 
@@ -55,8 +59,11 @@ class Client(WorkflowFinder):
         timeout: timedelta = timedelta(seconds=limits.CALL_TIMEOUT),
         connect_timeout: timedelta = timedelta(seconds=limits.FIRST_CONTACT_TIMEOUT),
         codec: Codec | None = None,
+        token_file: str | None = None,
+        tls: Tls | bool | None = None,
+        profile: str | None = None,
     ) -> None:
-        self.config = connection_config(address, namespace, token, codec=codec)
+        self.config = connection_config(address, namespace, token, security=Security(token_file, tls, profile), codec=codec)
         """Where the server is and who asks."""
         self._calls = Calls(self.config, timeout.total_seconds(), connect_timeout.total_seconds(), credentials, channel)
         self.definitions = Definitions(self._calls)

@@ -17,7 +17,7 @@ import grpc
 from perdure import limits
 from perdure.calls import Calls
 from perdure.config import ConnectionConfig
-from perdure.contact import jittered
+from perdure.contact import handshake_explained, jittered
 from perdure.errors import AccessDenied, InvalidRequest, NotAllowed, PerdureError, Unavailable
 from perdure.reasons import ErrorReason
 from perdure.statuses import error_of_status
@@ -293,6 +293,7 @@ class Session:
 
     def _note_failure(self, error: PerdureError) -> None:
         self.last_error = error
+        handshake_explained(error, self._config, reached=self.connected.done())
         if isinstance(error, AccessDenied | InvalidRequest) and not self.connected.done():
             raise error  # no later try can help a worker that has never been let in
         if isinstance(error, NotAllowed) and error.reason == ErrorReason.SESSION_LOST:
