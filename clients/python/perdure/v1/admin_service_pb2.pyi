@@ -167,7 +167,9 @@ class SetActiveDefinitionRequest(_message.Message):
     etag: _builtins.str
     """Etag of the definition; only if unchanged, else REVISION_CONFLICT. Empty: always."""
     request_id: _builtins.str
-    """Makes a repeat recognisable. Empty: not."""
+    """For the audit trail; it is not remembered. A repeat is no change while the definition is the active one; with an etag it is
+    told from a later change.
+    """
     validate_only: _builtins.bool
     """Checks and changes nothing."""
     def __init__(
@@ -241,7 +243,9 @@ class UpdatePolicyRequest(_message.Message):
     etag: _builtins.str
     """Etag of the definition; only if unchanged, else REVISION_CONFLICT. Empty: always."""
     request_id: _builtins.str
-    """Makes a repeat recognisable. Empty: not."""
+    """For the audit trail; it is not remembered. A repeat is no change while the policies are these; with an etag it is told from a
+    later change.
+    """
     validate_only: _builtins.bool
     """Checks and changes nothing."""
     reason: _builtins.str
@@ -434,7 +438,9 @@ Global___ListDefinitionsResponse: _TypeAlias = ListDefinitionsResponse  # noqa: 
 
 @_typing.final
 class DeleteDefinitionRequest(_message.Message):
-    """Removes a definition."""
+    """Removes a definition: no new use finds it from now on. Its document stays a day, marked as deleted, for a start that
+    was under way; registering the same definition again in that time takes the mark away.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -647,7 +653,7 @@ class PauseDefinitionRequest(_message.Message):
     reason: _builtins.str
     """Why, for people. At most 4 KiB."""
     request_id: _builtins.str
-    """Makes a repeat recognisable. Empty: not."""
+    """For the audit trail; it is not remembered: a repeat is no change while it is paused."""
     def __init__(
         self,
         *,
@@ -709,7 +715,7 @@ class ResumeDefinitionRequest(_message.Message):
     reason: _builtins.str
     """Why, for people. At most 4 KiB."""
     request_id: _builtins.str
-    """Makes a repeat recognisable. Empty: not."""
+    """For the audit trail; it is not remembered: a repeat is no change while it is not paused."""
     def __init__(
         self,
         *,
@@ -938,7 +944,7 @@ class PutResourceRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
-    """Makes a repeat recognisable. Empty: not."""
+    """Makes a repeat recognisable, among the last 16 of the resource; with other content: REQUEST_ID_REUSED. Empty: not."""
     validate_only: _builtins.bool
     """Checks and changes nothing."""
     @_builtins.property
@@ -1073,7 +1079,7 @@ class DeleteResourceRequest(_message.Message):
     etag: _builtins.str
     """Only if unchanged, else REVISION_CONFLICT. Empty: always."""
     request_id: _builtins.str
-    """Makes a repeat recognisable. Empty: not."""
+    """Makes a repeat recognisable, among the last 16 of the resource; with other content: REQUEST_ID_REUSED. Empty: not."""
     validate_only: _builtins.bool
     """Checks and removes nothing."""
     def __init__(
