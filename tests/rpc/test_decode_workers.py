@@ -188,6 +188,10 @@ class TestHello:
             "worker_id",
         ]
 
+    def test_capabilities_are_kept_as_far_as_they_are_short(self) -> None:
+        found = workers.hello(Hello(worker_id="w", capabilities=["x" * 10_000, *"abc"] * 100), ()).capabilities
+        assert (len(found), max(map(len, found)), found[1:4]) == (limits.WORKER_CAPABILITIES, limits.ID_LENGTH, ("a", "b", "c"))
+
     def test_the_faults_of_a_definition_are_those_of_the_pools_that_point_to_it(self) -> None:
         message = Hello(worker_id="w")
         message.pools.add(pool="p", workflow_type="note", definition_index=0)

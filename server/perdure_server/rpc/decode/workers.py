@@ -88,7 +88,7 @@ def hello(message: worker_service_pb2.Hello, definitions: Offered) -> Hello:
         session_secret=message.session_secret,
         lease=lease,
         labels=labels,
-        capabilities=tuple(message.capabilities[: limits.WORKER_CAPABILITIES]),
+        capabilities=_capabilities(message),
     )
 
 
@@ -106,7 +106,7 @@ def poll(message: worker_service_pb2.PollClaimsRequest, definitions: Offered) ->
         faults.add("wait_time", f"must be at most {limits.POLL_WAIT_MAX} ms")
     faults.check()
     asked = Hello(namespace=namespace, worker_id=message.worker_id, client=_client(message), pools=pools, auto_ack=True, lease=lease)
-    asked = replace(asked, capabilities=tuple(message.capabilities[: limits.WORKER_CAPABILITIES]))
+    asked = replace(asked, capabilities=_capabilities(message))
     return asked, message.max_claims or 1, wait
 
 
@@ -245,6 +245,11 @@ def _built_for(definition: Definition | FieldViolation, message: claim_pb2.Pool,
         if step not in found:
             faults.add(f"{field}.steps", f"names no activity of the definition: {step!r}")
     return {step: found.get(step, "") for step in message.steps}
+
+
+def _capabilities(message: HelloMessage) -> tuple[str, ...]:
+    # For people: unknown names are ignored, so neither too many nor too long ones are a fault.
+    return tuple(name[: limits.ID_LENGTH] for name in message.capabilities[: limits.WORKER_CAPABILITIES])
 
 
 def _client(message: HelloMessage) -> str:
