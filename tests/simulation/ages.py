@@ -119,7 +119,7 @@ class Ages(Ingredient):
         conditions = Conditions(self._caller.mint())
         await self._caller.call(lambda engine: engine.people.terminate(Ref(key), "enough", conditions))
         oracle = self.simulation.oracle
-        await self._until(lambda: all(found.is_ended for found in oracle.workflows()), "children of a parent that ended go on")
+        await self._until(lambda: all(found.is_ended and not found.duties for found in oracle.workflows()), "a key that ended goes on")
 
     async def _until(self, holds: Any, text: str) -> None:
         for _ in range(PATIENCE):

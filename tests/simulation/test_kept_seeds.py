@@ -13,6 +13,8 @@ KEPT = {
     634: "the duty to close the children of a superseded round was lost, and the one to tend them stayed",
     818: "a pass over children went on with the next round of their parent, and took its children for created",
     1430: "a renewal that waited while its stream ended stored that nothing was held, and max_attempts=1 began twice",
+    256: "a duty to close a child that was removed was tried for ever, and kept its parent for ever",
+    442: "a watcher that was slow was told a tombstone as the end, without the changes before it",
     3005: "a grant that was stored late was delivered to nobody, and its slot was lost",
     3689: "a claim that another server had taken away was compared once, met a store that was away, and was never told to its worker",
 }
