@@ -15,11 +15,13 @@ OURS = ("perdure", "perdure-server")
 SERVER = ("pyproject.toml", "clients/python/pyproject.toml")
 EMBEDDED = (*SERVER, "--extra=embedded")
 DEMO = (*EMBEDDED, "requirements/demo.in")
-DEV = (*DEMO, "requirements/dev.in")
+SAMPLES = (*DEMO, "requirements/samples.in")
+DEV = (*SAMPLES, "requirements/dev.in")
 
 # Lock -> what it holds, as arguments of `uv pip compile`. The first one is resolved freely.
 LOCKS: dict[str, tuple[str, ...]] = {
     "dev": DEV,
+    "samples": SAMPLES,
     "demo": DEMO,
     "embedded": EMBEDDED,
     "server": SERVER,

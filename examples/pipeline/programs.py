@@ -35,7 +35,12 @@ async def run(
     Raises:
         Failure: program.missing (not retried), program.exit, program.signal or program.time_limit.
     """
-    process = await _start(command, stdin, stdout, environment or {})
+    starting = asyncio.create_task(_start(command, stdin, stdout, environment or {}))
+    try:
+        process = await asyncio.shield(starting)
+    except asyncio.CancelledError:  # in the middle of the start it may run already, and have children
+        await _end_group(await starting)
+        raise
     last: deque[str] = deque(maxlen=LAST_LINES)
     try:
         async with asyncio.timeout(limit.total_seconds()), asyncio.TaskGroup() as readers:

@@ -65,7 +65,7 @@ def _greeting(services: EmbeddedServices, options: DevOptions, address: str, doo
     test = ["  test          TestService is served: time can be moved, and nothing is kept"] if options.test else []
     return [
         f"Perdure serves on {address}",
-        f"  store         {store.kind} {store.version}, pid {store.pid}: {store.durability_text}",
+        f"  store         {store.kind} {store.version} at {store.url}, pid {store.pid}: {store.durability_text}",
         f"  coordination  {queues}",
         f"  data          {options.data_directory}",
         f"  sessions      a worker is missed after {options.config.session_lease_ms / 1000:g} s",

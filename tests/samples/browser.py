@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 PATIENCE_SECONDS = 30.0
+PIECE_BYTES = 65_536
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,14 @@ async def events(port: int, path: str, last_event_id: str = "") -> AsyncGenerato
     """As EventSource reads them, until the server ends; leaving the loop closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        # 1.0: the answer comes as it is, without chunks.
-        head = [f"GET {path} HTTP/1.0", "Host: localhost", "Accept: text/event-stream"]
+        head = [f"GET {path} HTTP/1.1", "Host: localhost", "Accept: text/event-stream"]
         head += [f"Last-Event-ID: {last_event_id}"] if last_event_id else []
         writer.write(("\r\n".join(head) + "\r\n\r\n").encode())
         status = await reader.readline()
         assert b" 200 " in status, status
-        await reader.readuntil(b"\r\n\r\n")
-        while block := await _block(reader):
+        headers = await reader.readuntil(b"\r\n\r\n")
+        body = _chunks(reader) if b"chunked" in headers.lower() else _pieces(reader)
+        async for block in _blocks(body):
             fields = dict(line.split(": ", 1) for line in block.splitlines() if line and line[0] != ":")
             if fields:
                 yield Message(fields.get("id", ""), fields.get("event", "message"), json.loads(fields["data"]))
@@ -68,8 +69,19 @@ async def read(port: int, path: str, last_event_id: str = "", until: int = 0) ->
     return found
 
 
-async def _block(reader: asyncio.StreamReader) -> str:
-    try:
-        return (await reader.readuntil(b"\n\n")).decode()
-    except asyncio.IncompleteReadError:
-        return ""
+async def _chunks(reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
+    while size := int(await reader.readline() or b"0", 16):
+        yield (await reader.readexactly(size + 2))[:-2]
+
+
+async def _pieces(reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
+    while piece := await reader.read(PIECE_BYTES):
+        yield piece
+
+
+async def _blocks(body: AsyncGenerator[bytes, None]) -> AsyncGenerator[str, None]:
+    rest = b""
+    async for piece in body:
+        *whole, rest = (rest + piece).split(b"\n\n")
+        for block in whole:
+            yield block.decode()

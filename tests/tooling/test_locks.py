@@ -132,8 +132,8 @@ def distributions(name: str) -> set[str]:
     ("folder", "inputs"),
     [
         ("server", ("pyproject.toml", "clients/python/pyproject.toml", "--extra=embedded")),
-        ("clients/python", ("clients/python/pyproject.toml",)),
-        ("examples", LOCKS["demo"]),
+        ("clients/python", ("clients/python/pyproject.toml", "--extra=crypto")),
+        ("examples", LOCKS["samples"]),
         ("tests", LOCKS["dev"]),
         ("tools", LOCKS["dev"]),
     ],
