@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from perdure import Client, Context, Definition
+from perdure.v1 import worker_service_pb2
 from tests.client import process_steps
 from tests.client.conftest import ScriptServer
 from tests.client.messages import CLAIM_LOST, cancel, claims, lost, settled
@@ -27,6 +28,16 @@ async def test_c33_a_lost_step_that_comes_back_is_another_claim(scripted: Script
         await stream.result(second)
         assert [result.claim_token for result in stream.results] == [second]
         assert probe.reasons == ["CLAIM_LOST"]
+
+
+async def test_an_activity_is_told_that_its_workflow_was_terminated(scripted: ScriptServer, probe: Probe) -> None:
+    server = scripted()
+    async with Client(server.address) as client, client.worker(probe.definition):
+        stream = await server.stream()
+        stream.say(lost(await stream.grant("work"), cause=worker_service_pb2.CLAIM_LOSS_CAUSE_CLOSED))
+        await probe.until(lambda: len(probe.ended) == 1)
+        assert probe.reasons == ["TERMINATED"]
+        assert not stream.results
 
 
 async def test_a_result_that_comes_too_late_is_dropped_and_the_slot_is_free(scripted: ScriptServer, probe: Probe) -> None:

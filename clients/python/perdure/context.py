@@ -176,7 +176,11 @@ class Context(Generic[C]):
 
     @property
     def cancel_reason(self) -> str:
-        """WORKFLOW_CANCELLED, WORKFLOW_FAILING, TERMINATED, ATTEMPT_TIMEOUT, CLAIM_LOST or DRAINING; empty: not cancelled."""
+        """Why it should stop; empty: it should not.
+
+        WORKFLOW_CANCELLED, WORKFLOW_FAILING and TERMINATED are about the work: end what you began elsewhere, too. CLAIM_LOST (the lease or
+        the attempt's time is over, or a newer claim was granted) and DRAINING are about this worker: the next attempt may go on with it.
+        """
         return self._link.cancel_reason()
 
     def raise_if_cancelled(self) -> None:

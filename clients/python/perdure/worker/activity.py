@@ -99,7 +99,8 @@ class Activity:
     def lose(self, cause: str) -> None:
         """Stops the activity; its result does not count any more. A checkpoint on its way raises ClaimLost, and then all the rest ends."""
         self.is_lost = True
-        self._reason = "CLAIM_LOST"
+        # Of a workflow that has ended nothing is wanted any more; any other claim goes on in another worker, or a later attempt.
+        self._reason = "TERMINATED" if cause == "CLOSED" else "CLAIM_LOST"
         for stored in self._saves:
             _end(stored, claim_lost(cause))
         # Behind the wake-up of a save, so that it is the one to say what happened.
