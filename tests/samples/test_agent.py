@@ -223,6 +223,7 @@ def calls(directory: Path) -> list[tuple[str, int, int | None]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_kill_9_in_a_call_and_at_the_wait(sample: RunSample, client: Client, tmp_path: Path) -> None:
     command = ("examples.agent", "k", "--directory", tmp_path, "--pause", 1.5)
     first = sample(*command)

@@ -73,6 +73,7 @@ def shop(new_server: MakeServer, sample: RunSample, store_process: RunningServer
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_kill_9_while_it_ships_charges_once(shop: Shop, orders: Orders, stock: Stock) -> None:
     first = shop("17", "--pause", 1)
     await first.says("17: shipping to 12 Harbour Street")
@@ -86,6 +87,7 @@ async def test_kill_9_while_it_ships_charges_once(shop: Shop, orders: Orders, st
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_what_failed_is_undone(shop: Shop, orders: Orders, stock: Stock) -> None:
     lines = await shop("17", "--address", "").ends()
     assert [line for line in lines if "order.no_address" in line]
@@ -95,6 +97,7 @@ async def test_what_failed_is_undone(shop: Shop, orders: Orders, stock: Stock) -
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_a_late_worker_of_an_older_round_is_refused(shop: Shop, orders: Orders, stock: Stock, eventually: Eventually) -> None:
     late = shop("17", "--pause", 1)
     older = int((await late.says("17: shipping to 12 Harbour Street")).rpartition(" ")[2])

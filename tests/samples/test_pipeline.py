@@ -122,6 +122,7 @@ async def test_a_detached_program_goes_on_without_its_worker_and_ends_with_its_w
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_kill_9_in_the_middle_costs_neither_the_program_that_runs_nor_the_steps_before(
     sample: RunSample, tmp_path: Path, eventually: Eventually
 ) -> None:
@@ -150,6 +151,7 @@ async def test_kill_9_in_the_middle_costs_neither_the_program_that_runs_nor_the_
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_a_cancel_ends_the_program(sample: RunSample, client: Client, tmp_path: Path, eventually: Eventually) -> None:
     program = sample(MODULE, "k2", "--directory", tmp_path / "out", "--files", 100, "--pause", 1)
     await program.says("collect [1.1]")

@@ -49,6 +49,7 @@ def text_of(messages: list[Message]) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_a_browser_reconnects_with_the_last_event_id(sample: RunSample) -> None:
     author = sample("examples.streaming", "s2", "--pause", 0.03)
     await author.says("A text about")

@@ -12,6 +12,7 @@ SAID = re.compile(r"^(?P<name>\w+) +(?P<claims>\d+) claims, (?P<changes>\d+) cha
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_each_wait_runs_and_costs_what_the_page_says(sample: RunSample) -> None:
     lines = await sample("examples.waits").ends()
     measured = {found["name"]: found for line in lines if (found := SAID.match(line))}

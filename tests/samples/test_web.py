@@ -7,7 +7,7 @@ import pytest
 from tests.samples.browser import Message, read, request
 from tests.samples.conftest import RunSample
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 
 @pytest.mark.parametrize("kind", ["flask", "fastapi"])
