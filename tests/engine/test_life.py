@@ -110,7 +110,7 @@ async def test_what_a_closed_server_left_goes_on_elsewhere(world: World) -> None
 
 
 LOOPS = ["due", "timers", "retention", "expiry", "hold", "take", "await", "view", "ready", "refresh", "listen", "poll"]
-LOOPS += ["schedules", "namespaces", "batches", "queues", "permit audit", "permit pull", "permits", "throttled"]
+LOOPS += ["schedules", "namespaces", "quotas", "batches", "queues", "permit audit", "permit pull", "permits", "throttled"]
 SELDOM = ["audit retention", "batch retention", "orphans", "deleted definitions"]
 LOOPS += SELDOM
 

@@ -4,7 +4,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from perdure_server.kernel.namespace import Namespace, NamespaceLimits, NamespaceSettings
+from perdure_server.kernel.namespace import Namespace, NamespaceLimits, NamespaceSettings, Tally
 from perdure_server.kernel.schedule import Cron, Fired, Firing, Interval, Overlap, Run, Schedule, ScheduledStart, ScheduleSettings
 from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import WorkflowKey
@@ -121,3 +121,15 @@ class NamespacesContract:
             await store.namespaces.put(None, Namespace(name, NamespaceSettings(), NOW))
         assert [found.name for found in await store.namespaces.list("", 10)] == ["a", "b", "c"]
         assert [found.name for found in await store.namespaces.list("a", 1)] == ["b"]
+
+    async def test_a_tally_is_changed_conditionally(self, store: Store) -> None:
+        first = Tally("a", 1, window=7, taken=3, watchers={"s.1": (2, 5_000)})
+        second = replace(first, revision=2, taken=4, watchers={})
+        assert await store.namespaces.tally("a") is None
+        assert await store.namespaces.put_tally(None, first)
+        assert not await store.namespaces.put_tally(None, first)
+        assert await store.namespaces.tally("a") == first
+        assert await store.namespaces.put_tally(first, second)
+        assert not await store.namespaces.put_tally(first, replace(first, revision=2))
+        assert await store.namespaces.tally("a") == second
+        assert await store.namespaces.tally("b") is None

@@ -10,7 +10,7 @@ from perdure_server.engine.parts import Parts
 from perdure_server.engine.people import Conditions
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
-from perdure_server.kernel.namespace import Namespace, NamespaceSettings
+from perdure_server.kernel.namespace import Namespace, NamespaceLimits, NamespaceSettings
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.start import Start
 from perdure_server.kernel.workflow import ENDED, WorkflowState
@@ -27,11 +27,15 @@ Change = Callable[[NamespaceSettings], NamespaceSettings]
 
 
 class Usage(Struct, frozen=True):
-    """What a namespace uses: open workflows (counted up to 10,000), starts per second in the last minute, worker sessions."""
+    """What a namespace uses: open workflows (counted up to 10,000), starts per second in the last minute, worker sessions.
+
+    Watchers are counted only where they are limited.
+    """
 
     open_workflows: int
     starts_per_second: float
     sessions: int
+    watchers: int = 0
 
 
 class Namespaces:
@@ -58,6 +62,11 @@ class Namespaces:
             found |= {namespace.name: namespace.settings for namespace in page}
             after = page[-1].name
         self._known = found
+
+    def limited(self, name: str) -> NamespaceLimits | None:
+        """Its limits; None: it has none."""
+        settings = self._known.get(name)
+        return None if settings is None else settings.limits
 
     def retention(self, name: str) -> int:
         """How long an ended workflow is kept there where nothing else says."""
@@ -124,7 +133,10 @@ class Namespaces:
         open_workflows = await self._workflows.count(WorkflowQuery(name, states=open_states), _COUNTED)
         started = await self._workflows.count(WorkflowQuery(name, start_from=now - limits.MINUTE), _COUNTED)
         sessions = await self._sessions.list(name, limits.PAGE_SIZE_MAX)
-        usage = Usage(open_workflows, started / (limits.MINUTE / limits.SECOND), len(sessions))
+        tally = await self._store.tally(name)
+        fresh = self._clock.unshifted() - limits.QUOTA_FORGET
+        watchers = sum(count for count, said in tally.watchers.values() if said >= fresh) if tally is not None else 0
+        usage = Usage(open_workflows, started / (limits.MINUTE / limits.SECOND), len(sessions), watchers)
         if len(self._usages) > _READ_AT_ONCE:
             self._usages.clear()
         self._usages[name] = now, usage

@@ -1,7 +1,7 @@
 """Unary claims: PollClaims, and the sessions that they live by."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from perdure_server.engine.desk import Desk, Pool
 from perdure_server.engine.parts import Parts
@@ -22,9 +22,12 @@ class Polls:
         self._clock = parts.clock
         self._entropy = parts.entropy
         self._settings = parts.settings
+        self.admit: Callable[[str], Awaitable[None]] | None = None  # raises when the namespace has as many sessions as it may have
 
     async def poll(self, hello: Hello, max_claims: int, wait: int) -> tuple[tuple[PoolServed, ...], tuple[GrantedClaim, ...], int]:
         """Up to `max_claims` claims, as soon as there is one, or none after `wait` ms; and the lease in ms. Raises StoreUnavailable."""
+        if self.admit is not None:
+            await self.admit(hello.namespace)
         lease = hello.lease or self._settings.session_lease
         served = await self._subscriptions.serve(hello.namespace, hello.pools)
         queues = frozenset().union(*(queues for _, queues in served))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LATER: Final = frozenset({Reason.OVERLOADED, Reason.DRAINING, Reason.NOT_READY, Reason.STORE_UNAVAILABLE})
+LATER: Final = frozenset({Reason.OVERLOADED, Reason.QUOTA_EXCEEDED, Reason.DRAINING, Reason.NOT_READY, Reason.STORE_UNAVAILABLE})
 """Refusals of a start that say nothing about it: nothing has happened, and another time it may be done."""
 
 _WINDOW = 100

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -137,7 +138,7 @@ class Engine:
         self.operations = Operations(parts, self.catalog, self.queues, self)
         self.audit, self.listing = self.operations.audit, self.operations.listing
         self.starters = Starters(self, parts, outboxes)
-        self.namespaces, self.schedules = self.starters.namespaces, self.starters.schedules
+        self.namespaces, self.schedules, self.quotas = self.starters.namespaces, self.starters.schedules, self.starters.quotas
         self._wire()
         telemetry.observe(lambda: vitals(self))
         self.draining = False
@@ -199,11 +200,8 @@ class Engine:
     async def start(self, command: Start, fingerprint: str = "", validate_only: bool = False) -> Started:
         """Start a workflow, or meet the one that has its key. Raises Rejection, StoreUnavailable."""
         self._accepting()
-        key = command.key
-        if fingerprint:
-            definition = await self.catalog.usable(key.namespace, key.workflow_type, fingerprint)
-        else:
-            definition = await self.catalog.active(key.namespace, key.workflow_type)
+        key, name = command.key, (command.key.namespace, command.key.workflow_type)
+        definition = await (self.catalog.usable(*name, fingerprint) if fingerprint else self.catalog.active(*name))
         unknown = sorted(set(command.step_queues) - set(definition.by_name))
         if unknown:
             raise FieldViolation([(f"step_queues[{name!r}]", "names no step of the definition") for name in unknown])
@@ -211,6 +209,8 @@ class Engine:
         command = self.namespaces.completed(command, definition)
         if validate_only:
             return await self.rounds.check(command, definition)
+        if (limit := self.namespaces.limited(key.namespace)) is not None:
+            await self.quotas.admit_start(key.namespace, limit, partial(self.rounds.check, command, definition))
         command = replace(command, wake_secret=self.entropy.hex(16))
         if self.spill.needed(workflow_id, [command.input, *(signal.payload for signal in command.signals)]):
             command = await self.spill.start(workflow_id, command)
@@ -245,12 +245,12 @@ class Engine:
     def watch(self, ref: Ref, resume_token: str, include_frames: bool, follow: bool) -> AsyncIterator[list[WatchItem]]:
         """Batches of what happens. Raises Rejection, StoreUnavailable."""
         watcher = Watcher(self.hub, self.store.workflows, self.catalog, self.coordination, include_frames)
-        return watcher.run(ref, resume_token, follow)
+        return self.quotas.watched(ref.key.namespace, watcher.run(ref, resume_token, follow))
 
     def watch_many(self, selection: Selection, resume_token: str, skip_existing: bool) -> AsyncIterator[list[ManyItem]]:
         """Batches of what happens to those that match. Raises Rejection, StoreUnavailable."""
         watcher = ManyWatcher(self.hub, self.listing, self.store.workflows, self.clock)
-        return watcher.run(selection, resume_token, skip_existing)
+        return self.quotas.watched(selection.query.namespace, watcher.run(selection, resume_token, skip_existing))
 
     async def heartbeat(self, heartbeat: HeartbeatIn) -> HeartbeatOut:
         """Checkpoint, frames, sign of life. Raises Rejection, StoreUnavailable."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from perdure_server.engine.namespaces import Namespaces
 from perdure_server.engine.outbox import Relay
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.quotas import Quotas
 from perdure_server.engine.schedules import Schedules
 from perdure_server.ports.outbox import Outbox
 
@@ -18,6 +19,8 @@ class Starters:
 
     def __init__(self, engine: "Engine", parts: Parts, outboxes: Sequence[Outbox]) -> None:
         self.namespaces = Namespaces(parts)
+        self.quotas = Quotas(parts, self.namespaces)
+        engine.polls.admit = self.quotas.admit_session
         engine.retention.kept_for = self.namespaces.tombstone_retention
         engine.children.completed = self.namespaces.completed
         self.schedules = Schedules(engine)
@@ -25,4 +28,9 @@ class Starters:
 
     def loops(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """The background loops, by name."""
-        return {"schedules": self.schedules.due_step, "namespaces": self.namespaces.refresh_step, **self._relay.loops()}
+        return {
+            "schedules": self.schedules.due_step,
+            "namespaces": self.namespaces.refresh_step,
+            "quotas": self.quotas.step,
+            **self._relay.loops(),
+        }

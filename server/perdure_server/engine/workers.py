@@ -53,6 +53,7 @@ class Workers:
         session = await self._resume(hello) if hello.session_id else None
         resumed = session is not None
         if session is None:
+            await engine.quotas.admit_session(hello.namespace)
             session = self._new_session(hello)
             await engine.sessions.open(session)
         served = await engine.subscriptions.serve(session.namespace, session.pools)

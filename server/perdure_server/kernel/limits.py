@@ -63,6 +63,12 @@ CHILDREN_TOLD_EVERY: Final = 1 * SECOND  # how often watchers hear of the progre
 MIN_WAKE_DELAY: Final = 50  # a timer never wakes sooner after its wait opened, so that a wait in the past is no hot loop
 
 NAMESPACE_REFRESH: Final = 5 * SECOND  # how long other servers may not know of a change of a namespace
+QUOTA_FRESH: Final = 5 * SECOND  # how old a count of open workflows may be
+QUOTA_LOOK_AGAIN: Final = 1 * SECOND  # and one that says that there is no room
+QUOTA_TELL: Final = 2 * SECOND  # how often servers tell one another of watchers, where they are limited
+QUOTA_TELL_AGAIN: Final = 10 * SECOND
+QUOTA_FORGET: Final = 30 * SECOND  # of a server that has said nothing since
+SESSIONS_COUNTED: Final = 100_000
 NAMESPACE_USAGE: Final = 30 * SECOND  # how old what is told of its use may be
 FIRING_RETRY: Final = 5 * SECOND  # a start that cannot be done now, and the longest pause between two looks at an open workflow
 FIRING_PATIENCE: Final = 20  # a firing that waits is looked at again after this part of the time that it has waited

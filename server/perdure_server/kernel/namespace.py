@@ -4,13 +4,23 @@ from msgspec import Struct
 
 
 class NamespaceLimits(Struct, frozen=True, omit_defaults=True):
-    """How much at once; None = no limit but the server's. Stored and shown; not enforced yet."""
+    """How much at once; None = no limit but the server's. `stored_bytes` is stored and shown, and not enforced yet."""
 
     open_workflows: int | None = None
     starts_per_second: float | None = None
     stored_bytes: int | None = None
     watchers: int | None = None
     sessions: int | None = None
+
+
+class Tally(Struct, frozen=True, omit_defaults=True):
+    """What the servers have to know of one another to keep the limits of a namespace."""
+
+    namespace: str
+    revision: int = 0
+    window: int = 0  # which second, or longer time, `taken` is of
+    taken: int = 0  # starts that servers have taken of it
+    watchers: dict[str, tuple[int, int]] = {}  # server id to how many are open there, and when that was said
 
 
 class NamespaceSettings(Struct, frozen=True, omit_defaults=True):

@@ -53,6 +53,7 @@ class Reason(Enum):
     OUTCOME_NOT_ALLOWED = auto()
     ROUND_ARCHIVED = auto()
     OVERLOADED = auto()
+    QUOTA_EXCEEDED = auto()
     WATCHER_TOO_SLOW = auto()
     STORE_UNAVAILABLE = auto()
     DRAINING = auto()

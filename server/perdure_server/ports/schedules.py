@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from perdure_server.kernel.namespace import Namespace
+from perdure_server.kernel.namespace import Namespace, Tally
 from perdure_server.kernel.schedule import Schedule
 
 
@@ -36,6 +36,12 @@ class Namespaces(Protocol):
         """The stored namespace, linearizable."""
 
     async def put(self, old: Namespace | None, new: Namespace) -> bool:
+        """Store `new` if `old` still is what is stored, or, with None, if there is none. False = it was not so."""
+
+    async def tally(self, name: str) -> Tally | None:
+        """What servers keep together of a namespace with limits, linearizable."""
+
+    async def put_tally(self, old: Tally | None, new: Tally) -> bool:
         """Store `new` if `old` still is what is stored, or, with None, if there is none. False = it was not so."""
 
     async def list(self, after: str, limit: int) -> Sequence[Namespace]:

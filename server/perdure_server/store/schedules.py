@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import to_builtins
 
-from perdure_server.kernel.namespace import Namespace
+from perdure_server.kernel.namespace import Namespace, Tally
 from perdure_server.kernel.schedule import Overlap, Schedule
 from perdure_server.ports.errors import CorruptDocument
 from perdure_server.store.collection import Collection
@@ -17,6 +17,7 @@ from perdure_server.store.memory_records import Around
 
 SCHEDULES: Final = "schedules"
 NAMESPACES: Final = "namespaces"
+TALLIES: Final = "namespace_tallies"
 
 Document = dict[str, Any]
 
@@ -120,6 +121,7 @@ class MongoNamespaces:
 
     def __init__(self, connection: Connection, linearizable: str) -> None:
         self._namespaces = Collection(connection, NAMESPACES, linearizable)
+        self._tallies = Collection(connection, TALLIES, linearizable)
 
     async def get(self, name: str) -> Namespace | None:
         """As the port says."""
@@ -130,9 +132,31 @@ class MongoNamespaces:
         """As the port says."""
         return await _put(self._namespaces, encode_namespace(old) if old is not None else None, encode_namespace(new))
 
+    async def tally(self, name: str) -> Tally | None:
+        """As the port says."""
+        found = await self._tallies.get(name)
+        return _decode_tally(found) if found is not None else None
+
+    async def put_tally(self, old: Tally | None, new: Tally) -> bool:
+        """As the port says."""
+        return await _put(self._tallies, _encode_tally(old) if old is not None else None, _encode_tally(new))
+
     async def list(self, after: str, limit: int) -> Sequence[Namespace]:
         """As the port says."""
         return [decode_namespace(document) for document in await self._namespaces.find({"_id": {"$gt": after}}, limit, {"_id": 1})]
+
+
+def _encode_tally(tally: Tally) -> Document:
+    watchers = [[server, *said] for server, said in tally.watchers.items()]
+    return {"_id": tally.namespace, "revision": tally.revision, "window": tally.window, "taken": tally.taken, "watchers": watchers}
+
+
+def _decode_tally(document: Document) -> Tally:
+    try:
+        watchers = {server: (count, time) for server, count, time in document["watchers"]}
+        return Tally(document["_id"], document["revision"], document["window"], document["taken"], watchers)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptDocument("a stored tally does not decode") from error
 
 
 async def _put(collection: Collection, old: Document | None, new: Document) -> bool:
@@ -207,6 +231,16 @@ class MemoryNamespaces:
     def __init__(self, around: Around) -> None:
         self._around = around
         self._stored: dict[str, Namespace] = {}
+        self._tallies: dict[str, Tally] = {}
+
+    async def tally(self, name: str) -> Tally | None:
+        """As the port says."""
+        return await self._around("namespaces.tally", lambda: self._tallies.get(name))
+
+    async def put_tally(self, old: Tally | None, new: Tally) -> bool:
+        """As the port says."""
+        kept = _decode_tally(_encode_tally(new))
+        return await self._around("namespaces.put_tally", lambda: _replace(self._tallies, new.namespace, old, kept))
 
     async def get(self, name: str) -> Namespace | None:
         """As the port says."""
@@ -227,7 +261,7 @@ class MemoryNamespaces:
 
 
 K = TypeVar("K")
-R = TypeVar("R", Schedule, Namespace)
+R = TypeVar("R", Schedule, Namespace, Tally)
 
 
 def _replace(stored: dict[K, R], key: K, old: R | None, new: R) -> bool:

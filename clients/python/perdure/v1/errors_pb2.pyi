@@ -131,7 +131,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     Never for Complete, RenewClaims, CancelWorkflow and Heartbeat.
     """
     ERROR_REASON_QUOTA_EXCEEDED: _ErrorReason.ValueType  # 101
-    """RESOURCE_EXHAUSTED: a namespace's limit is reached [limit_name, limit]."""
+    """RESOURCE_EXHAUSTED: a namespace's limit is reached; retry later [scope, namespace, limit_name, limit]."""
     ERROR_REASON_WATCHER_TOO_SLOW: _ErrorReason.ValueType  # 102
     """RESOURCE_EXHAUSTED: the watcher does not read; resume with the last token."""
     ERROR_REASON_STORE_UNAVAILABLE: _ErrorReason.ValueType  # 110
@@ -277,7 +277,7 @@ ERROR_REASON_OVERLOADED: ErrorReason.ValueType  # 100
 Never for Complete, RenewClaims, CancelWorkflow and Heartbeat.
 """
 ERROR_REASON_QUOTA_EXCEEDED: ErrorReason.ValueType  # 101
-"""RESOURCE_EXHAUSTED: a namespace's limit is reached [limit_name, limit]."""
+"""RESOURCE_EXHAUSTED: a namespace's limit is reached; retry later [scope, namespace, limit_name, limit]."""
 ERROR_REASON_WATCHER_TOO_SLOW: ErrorReason.ValueType  # 102
 """RESOURCE_EXHAUSTED: the watcher does not read; resume with the last token."""
 ERROR_REASON_STORE_UNAVAILABLE: ErrorReason.ValueType  # 110

@@ -1554,7 +1554,9 @@ Global___Namespace: _TypeAlias = Namespace  # noqa: Y015
 
 @_typing.final
 class NamespaceLimits(_message.Message):
-    """Limits of a namespace; over them QUOTA_EXCEEDED, never for results, renewals, cancels. Absent: no such limit."""
+    """Limits of a namespace; over them QUOTA_EXCEEDED, never for results, heartbeats, renewals, cancels. Absent: no such limit.
+    A change reaches every server within 5 s.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1564,15 +1566,17 @@ class NamespaceLimits(_message.Message):
     WATCHERS_FIELD_NUMBER: _builtins.int
     SESSIONS_FIELD_NUMBER: _builtins.int
     open_workflows: _builtins.int
-    """Workflows open at once."""
+    """Workflows open at once. Exact on one server; starts by other servers are seen within 5 s. Children count, and are
+    never refused; a start that meets an open workflow is let through.
+    """
     starts_per_second: _builtins.float
-    """Starts per second."""
+    """Starts per second, over all servers together; repeats count. Below 1: one in the time that it takes."""
     stored_bytes: _builtins.int
-    """Bytes stored, documents and payloads."""
+    """Bytes stored, documents and payloads. Kept and shown; not enforced yet."""
     watchers: _builtins.int
-    """Watch streams at once."""
+    """Watch streams at once. Exact on one server; those of other servers are seen within 5 s."""
     sessions: _builtins.int
-    """Worker sessions at once."""
+    """Worker sessions at once, each of PollClaims too; a reconnect is none. Two that come in the same moment may both be let in."""
     def __init__(
         self,
         *,
@@ -1625,9 +1629,9 @@ class NamespaceUsage(_message.Message):
     starts_per_second: _builtins.float
     """Starts in the last minute, per second."""
     stored_bytes: _builtins.int
-    """Bytes stored."""
+    """Bytes stored. 0: not measured yet."""
     watchers: _builtins.int
-    """Watch streams."""
+    """Watch streams. Counted only where they are limited."""
     sessions: _builtins.int
     """Worker sessions."""
     def __init__(

@@ -83,6 +83,7 @@ def namespace(target: resource_pb2.Namespace, source: Namespace, usage: Usage | 
         target.usage.open_workflows = usage.open_workflows
         target.usage.starts_per_second = usage.starts_per_second
         target.usage.sessions = usage.sessions
+        target.usage.watchers = usage.watchers
 
 
 def _settings(target: resource_pb2.Namespace, source: NamespaceSettings) -> None:
