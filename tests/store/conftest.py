@@ -25,7 +25,7 @@ pytest.register_assert_rewrite(
 # One database for all tests of this run: indexes are built once, documents are removed after each test.
 DATABASE = f"perdure_test_{secrets.token_hex(6)}"
 COLLECTIONS = ["workflows", "payloads", "sessions", "definitions", "active_definitions", "audit", "resources", "stripes", "batches"]
-COLLECTIONS += ["schedules", "namespaces"]
+COLLECTIONS += ["schedules", "namespaces", "namespace_tallies"]
 
 OpenStore = Callable[[Driver, Road | None], AbstractAsyncContextManager[MongoStore]]
 

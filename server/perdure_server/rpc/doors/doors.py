@@ -11,10 +11,11 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 
 from perdure_server.kernel.limits import SECOND
+from perdure_server.rpc.decode.values import DEFAULT_NAMESPACE
 from perdure_server.rpc.doors.access_file import AccessTable
 from perdure_server.rpc.doors.callers import known_caller, shown
 from perdure_server.rpc.doors.identity import CURRENT, Admission, Credential, Identity, check, require, unauthenticated
-from perdure_server.rpc.doors.permissions import Scope, namespaces_of, permissions_of
+from perdure_server.rpc.doors.permissions import ONE_NAMESPACE, RULES, Scope, namespaces_of, permissions_of
 from perdure_server.rpc.errors import CallRefused
 from perdure_server.rpc.transport import Behaviour, Context
 
@@ -156,6 +157,10 @@ def ask(method: str, request: Any) -> None:
 
     The handler of a stream asks once more, when its first message has named the namespace.
     """
+    get = ONE_NAMESPACE.get(method)
+    if get is not None:
+        require(RULES[method].permission, (get(request) or DEFAULT_NAMESPACE,), method)
+        return
     namespaces = namespaces_of(method, request)
     if namespaces is Scope.FIRST_MESSAGE:
         namespaces = Scope.ANYWHERE

@@ -1,6 +1,6 @@
 """Who makes the call that is being handled, and what they may do where."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextvars import ContextVar
 from typing import Final
 
@@ -79,7 +79,7 @@ class Admission(Struct, eq=False):
     """A call that was let in. A stream remembers what it has `asked` for, so that it can be asked again."""
 
     identity: Identity
-    asked: list[tuple[Permission, frozenset[str] | Scope, str]] | None = None
+    asked: list[tuple[Permission, Collection[str] | Scope, str]] | None = None
     ends: float | None = None  # when the loop's time has come to this, its token has expired
 
 
@@ -105,20 +105,19 @@ def refusal_of(permission: Permission, namespace: str, method: str) -> CallRefus
     return None if admission is None or may(permission, namespace) else _denied(admission.identity, permission, namespace, method)
 
 
-def require(permission: Permission, namespaces: Iterable[str] | Scope, method: str) -> None:
+def require(permission: Permission, namespaces: Collection[str] | Scope, method: str) -> None:
     """Raise CallRefused PERMISSION_DENIED unless the caller may, in all of these."""
     admission = CURRENT.get()
     if admission is None:
         return
-    wanted = namespaces if isinstance(namespaces, Scope) else frozenset(namespaces)
-    check(admission.identity, permission, wanted, method)
+    check(admission.identity, permission, namespaces, method)
     if admission.asked is not None:
-        admission.asked.append((permission, wanted, method))
+        admission.asked.append((permission, namespaces, method))
 
 
-def check(identity: Identity, permission: Permission, namespaces: frozenset[str] | Scope, method: str) -> None:
+def check(identity: Identity, permission: Permission, namespaces: Collection[str] | Scope, method: str) -> None:
     """Raise CallRefused PERMISSION_DENIED unless this caller may, in all of these."""
-    for namespace in (namespaces,) if isinstance(namespaces, Scope) else sorted(namespaces):
+    for namespace in (namespaces,) if isinstance(namespaces, Scope) else namespaces if len(namespaces) == 1 else sorted(namespaces):
         if not identity.grants.allow(permission, namespace):
             raise _denied(identity, permission, namespace, method)
 
