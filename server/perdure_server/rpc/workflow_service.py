@@ -107,7 +107,11 @@ class WorkflowService:
     async def fetch_payload(self, request: wire.FetchPayloadRequest, _context: Context) -> wire.FetchPayloadResponse:
         """A value that did not fit into a message."""
         response = wire.FetchPayloadResponse()
-        values.payload(response.payload, await self._engine.fetch_payload(decode.payload_holder(request), request.payload_id))
+        holder = decode.payload_holder(request)
+        if isinstance(holder, str):
+            # What a token says of itself is no secret but for its nonce: only the current one opens anything.
+            await self._engine.inspect(holder)
+        values.payload(response.payload, await self._engine.fetch_payload(holder, request.payload_id))
         return response
 
     async def cancel_workflow(self, request: wire.CancelWorkflowRequest, context: Context) -> wire.CancelWorkflowResponse:
