@@ -74,12 +74,14 @@ gen: setup ## Generated code and generated documentation
 	$(PY) tools/sync_client.py
 	$(PY) tools/codec_vectors.py
 	$(PY) -m tools.reference
+	$(PY) tools/cli_reference.py
 
 gen-check: setup
 	$(PY) tools/gen.py --check
 	$(PY) tools/sync_client.py --check
 	$(PY) tools/codec_vectors.py --check
 	$(PY) -m tools.reference --check
+	$(PY) tools/cli_reference.py --check
 
 proto-lint: setup ## buf lint, format and breaking (needs npx; downloads buf once)
 	$(PY) tools/gen.py --lint

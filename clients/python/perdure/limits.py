@@ -11,6 +11,8 @@ REDRAW_INTERVAL: Final = 0.1
 """How often a live picture is drawn at most."""
 REDRAW_IDLE_TIMEOUT: Final = 1.0
 """How often it is drawn, and what events do not tell is read, when nothing happens."""
+BENCH_RETENTION: Final = 3600.0
+"""How long the workflows of `perdure bench` are kept."""
 COMPLETION_TIMEOUT: Final = 0.7
 """How long a shell that completes a word waits for a server."""
 COMPLETIONS: Final = 100

@@ -14,6 +14,7 @@ from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.encode import values
 from perdure_server.rpc.encode.definitions import retry
 from perdure_server.rpc.encode.workers import CAPABILITIES
+from perdure_server.rpc.server_checks import server_checks
 
 _STORE: Final = "store_"
 _COORDINATION: Final = "coordination_"
@@ -51,21 +52,13 @@ def server_info(engine: Engine, facts: ServerFacts) -> wire.GetServerInfoRespons
     response.coordination.healthy = described.get("coordination_health", "") in _HEALTHY
     _defaults(response.defaults, engine)
     _limits(response.limits)
-    _checks(response, described)
+    response.checks.extend(server_checks(engine, described))
     return response
 
 
 def _backend(target: wire.BackendInfo, described: Mapping[str, str], prefix: str) -> None:
     target.name = described.get(f"{prefix}kind", "")
     target.version = described.get(f"{prefix}version", "")
-
-
-def _checks(response: wire.GetServerInfoResponse, described: Mapping[str, str]) -> None:
-    for name, text in described.items():
-        if name.endswith("_warning"):
-            finding, _, remedy = text.partition(": ")
-            check = response.checks.add(name=name.replace("_", ".", 1), finding=finding, remedy=remedy)
-            check.severity = wire.ServerCheck.SEVERITY_WARNING
 
 
 def _defaults(target: wire.ServerDefaults, engine: Engine) -> None:

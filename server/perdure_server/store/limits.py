@@ -9,6 +9,7 @@ SOCKET_TIMEOUT_MS: Final = 8_000
 CONNECT_TIMEOUT_MS: Final = 3_000
 SELECTION_TIMEOUT_MS: Final = 5_000
 CONNECTIONS: Final = 32
+CLOCK_APART_MS: Final = 1_000  # of this machine and the store; more is worth a word from `perdure doctor`
 
 BATCHES_IN_FLIGHT: Final = 2
 BATCH_WRITES: Final = 500

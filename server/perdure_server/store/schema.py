@@ -106,8 +106,13 @@ async def _record(connection: Connection, migration: Migration) -> None:
             raise
 
 
+def index_name(keys: Keys) -> str:
+    """What an index of these keys is called."""
+    return "_".join(name.strip("_") for name in keys)
+
+
 def _specification(keys: Keys, sparse: bool) -> dict[str, Any]:
-    specification: dict[str, Any] = {"key": keys, "name": "_".join(name.strip("_") for name in keys)}
+    specification: dict[str, Any] = {"key": keys, "name": index_name(keys)}
     if sparse:
         specification["sparse"] = True
     return specification

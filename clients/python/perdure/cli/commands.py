@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from perdure.cli.exits import exit_lines
 from perdure.worker.plan import client_version
 
 GROUP: Final = "perdure.cli"
@@ -55,6 +56,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Operate": {
         "top": "perdure.cli.top:top",
         "doctor": "perdure.cli.doctor:doctor",
+        "bench": "perdure.cli.bench:bench",
         "queues": "perdure.cli.fleet:queues",
         "workers": "perdure.cli.fleet:workers",
         "audit": "perdure.cli.fleet:audit",
@@ -100,15 +102,20 @@ class Commands(click.Group):
                 formatter.write_dl(rows)
 
 
-@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+HELP: Final = f"""Durable workflows: start them, watch them, signal them.
+
+The server is found by --address, else PERDURE_ADDRESS, else 127.0.0.1:7463, where `perdure dev` listens. `-o json` is for programs.
+
+\b
+Exit codes:
+{exit_lines()}
+"""
+
+
+@click.command(cls=Commands, help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(client_version(), prog_name="perdure")
 def cli() -> None:
-    """Durable workflows: start them, watch them, signal them.
-
-    The server is found by --address, else PERDURE_ADDRESS, else 127.0.0.1:7463, where `perdure dev` listens.
-    `-o json` is for programs. Exit codes: 0 done, 1 the workflow did not end well, or a check failed, 2 usage, 3 no server or
-    no answer in time, 4 refused, 5 not found, 6 access denied, 70 a bug, 130 interrupted.
-    """
+    """The root of all commands."""
 
 
 def main() -> None:

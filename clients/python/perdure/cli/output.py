@@ -35,10 +35,18 @@ COLOURS = {
 }
 
 
+class Screen(Console):
+    """A console whose reader may leave: `perdure list | head` is no error."""
+
+    def on_broken_pipe(self) -> None:
+        """Leaves it to the command, as for what it prints by itself."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """The terminal; plain and wide where there is none."""
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=200)
+    found = Screen(highlight=False)
+    return found if found.is_terminal else Screen(highlight=False, width=200)
 
 
 def coloured(state: str) -> Text:

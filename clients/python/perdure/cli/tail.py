@@ -7,6 +7,7 @@ import click
 from rich.text import Text
 
 from perdure.cli.filters import filter_options
+from perdure.cli.options import json_option
 from perdure.cli.output import coloured, console, echo_json, message_json
 from perdure.cli.session import connected
 from perdure.client import Client
@@ -21,7 +22,7 @@ from perdure.view import Workflow
 @click.option("--existing", is_flag=True, help="Also what there is at the beginning.")
 @click.option("--frames", "frames_of", default="", metavar="KEY", help="Instead: text, progress and log lines of this workflow of TYPE.")
 @click.option("--for", "seconds", type=click.FloatRange(0), help="Stop after so many seconds; default never.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@json_option
 @connected
 async def tail(client: Client, *, where: Filter, existing: bool, frames_of: str, seconds: float | None, as_json: bool) -> None:
     r"""Follow what changes: a line per change of a workflow that matches, until Ctrl-C.
