@@ -87,7 +87,7 @@ def described(command: click.Command, context: click.Context) -> Iterator[str]:
     arguments = " ".join(part for part in command.collect_usage_pieces(context) if part != "[OPTIONS]")
     yield from (
         "",
-        f"#### `{context.command_path} {arguments}`".replace(" `", "`") if not arguments else f"#### `{context.command_path} {arguments}`",
+        f"#### `{f'{context.command_path} {arguments}'.strip()}`",
         "",
     )
     lines = [line.strip() for line in (command.help or "").replace("\b", "").strip().splitlines()]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from perdure import Client, Context, Definition
+from perdure.cli import doctor
 from perdure_server.embedded import EmbeddedOptions, EmbeddedServices, embedded_services
 from tests.cli.conftest import Command
 from tests.processes import environment
@@ -17,6 +18,15 @@ letter = Definition("letter")
 @letter.step()
 async def write(ctx: Context[None], input: str) -> str:
     return input
+
+
+DOORS: tuple[tuple[str, str, bool], ...] = (
+    ("127.0.0.1:1", "", False),
+    ("[::1]:1", "token", False),
+    ("perdure.example:7463", "", False),
+    ("perdure.example:7463", "token", False),
+    ("perdure.example:7463", "token", True),
+)
 
 
 def findings(out: str) -> dict[str, str]:
@@ -42,6 +52,12 @@ async def test_work_that_nobody_can_do_is_found(perdure: Command, client: Client
     assert found["work.definitions"] == "WARNING"
     async with client.worker(letter):
         assert findings((await perdure("doctor", "--json")).out)["work.definitions"] == "OK"
+
+
+async def test_what_the_connection_is_worth_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PERDURE_TLS", raising=False)
+    found = [doctor.doors(Client(where, token=token, tls=tls)).severity for where, token, tls in DOORS]
+    assert found == ["OK", "OK", "WARNING", "ERROR", "OK"]
 
 
 async def test_a_server_that_is_away_is_one_clear_finding(perdure: Command) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 import grpc
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 RequestT_contra = TypeVar("RequestT_contra", contravariant=True)
 S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
 A = TypeVar("A")
 K = TypeVar("K")
 
@@ -59,11 +60,12 @@ SERVICE_CONFIG: Final = json.dumps(
 """UNAVAILABLE is the one code that may be retried blindly; every mutation carries an id that makes its repeat harmless."""
 
 
-class Method(Protocol[RequestT_contra, S]):
+class Method(Protocol[RequestT_contra, S_co]):
     """One unary method of a stub."""
 
-    def __call__(self, request: RequestT_contra, /, *, timeout: float | None, metadata: Any) -> "aio.UnaryUnaryCall[Any, S]":
+    def __call__(self, request: RequestT_contra, /, *, timeout: float | None, metadata: Any) -> Awaitable[S_co]:
         """Begins the call."""
+        raise NotImplementedError
 
 
 def channel_options(*, alone: bool = False) -> list[tuple[str, Any]]:

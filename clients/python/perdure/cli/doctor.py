@@ -81,7 +81,7 @@ async def _through(client: Client) -> AsyncIterator[ServerCheck]:
         yield check
     yield _version(info)
     yield _clock(info, before + took / 2)
-    yield _doors(client)
+    yield doors(client)
     if info.is_draining:
         yield ServerCheck("server.draining", "WARNING", "this server is leaving", "nothing, if another one takes its place")
     try:
@@ -112,8 +112,9 @@ def _clock(info: ServerInfo, now: datetime) -> ServerCheck:
     return ServerCheck("clock", "OK", told, "")
 
 
-def _doors(client: Client) -> ServerCheck:
-    encrypted, token = client.is_encrypted, bool(client.config.token)
+def doors(client: Client) -> ServerCheck:
+    """What the connection keeps from others."""
+    encrypted, token = client.is_encrypted, bool(client.config.token or client.config.token_file)
     told = f"{'TLS' if encrypted else 'no TLS'}, {'a token' if token else 'no token'}"
     if token and not encrypted and not is_loopback(client.config.address):
         return ServerCheck("credentials", "ERROR", f"{told}: the token travels in the clear", "use TLS, or drop the token")

@@ -36,6 +36,7 @@ class Method(Protocol[RequestT_contra, S_co]):
 
     def __call__(self, request: RequestT_contra, /, *, timeout: float | None, metadata: Any) -> S_co:
         """The call, blocking."""
+        raise NotImplementedError
 
 
 class Calls(Contact):

@@ -95,7 +95,7 @@ class Client(WorkflowFinder):
     @property
     def is_encrypted(self) -> bool:
         """Whether its connections use TLS."""
-        return self._calls.credentials is not None
+        return self._calls.credentials is not None or self.config.tls is not None
 
     def worker(
         self,
