@@ -159,6 +159,26 @@ async def test_a_server_that_leaves_hands_over_at_once(world: World) -> None:
     assert (after.owner, after.state) == (staying.settings.server_id, BatchState.RUNNING)
 
 
+async def test_a_server_that_leaves_counts_nothing_that_it_could_not_do(world: World) -> None:
+    here, there = await world.server(), await world.server()
+    await running(world, here, 30)
+    usual, engines = world.store.faults, {engine.settings.server_id: engine for engine in (here, there)}
+    batch = await begun(here, work("signal", arguments=packed(SignalArguments("go"))))
+
+    async def leave_meanwhile(operation: str, moment: Moment) -> None:
+        if operation == "workflows.commit":
+            world.store.faults = usual
+            await engines[(await here.operations.batches.get("default", batch.batch_id)).owner].drain(0)
+        await usual(operation, moment)
+
+    world.store.faults = leave_meanwhile
+    await world.advance(3_000)
+    staying = there if here.draining else here
+    assert here.draining is not there.draining
+    done = await end_of(world, staying, batch)
+    assert (done.state, done.succeeded, done.failed) == (BatchState.COMPLETED, 30, 0)
+
+
 async def test_the_rate_is_kept_and_a_stop_ends_it(world: World) -> None:
     server = await world.server()
     await running(world, server, 40)

@@ -113,6 +113,10 @@ class ServersWorkflows(MemoryWorkflows):
         """The same."""
         return self._some(await super().ready(*asked, **options))
 
+    async def claimed_by(self, *asked: Any, **options: Any) -> Sequence[bytes]:
+        """The same."""
+        return self._some(await super().claimed_by(*asked, **options))
+
     def _some(self, rows: Sequence[T]) -> Sequence[T]:
         return rows if not self.weather.stale else [row for row in rows if self.source.random() >= self.weather.stale]
 

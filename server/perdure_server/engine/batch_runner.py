@@ -18,6 +18,7 @@ from perdure_server.engine.batches import Plan, ended
 from perdure_server.engine.clock import happened
 from perdure_server.engine.listing import Listing
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.schedules import LATER
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.ports.batches import Batch, BatchRefusal, BatchState
@@ -145,8 +146,10 @@ class BatchRunner:
             await verb.perform(Item(workflow, request_id, batch.actor, batch.reason), plan.arguments)
         except StoreUnavailable:
             raise
-        except Exception as error:  # noqa: BLE001 -- one workflow must not stop the batch; what is a bug is logged
+        except Exception as error:  # one workflow must not stop the batch; what is a bug is logged
             reason, message = _words(error)
+            if isinstance(error, Rejection) and error.reason in LATER:
+                raise StoreUnavailable(message) from error  # it says nothing about the workflow, which stays in hand
             if not (verb.removes and reason == Reason.WORKFLOW_NOT_FOUND.name):
                 return BatchRefusal(key.workflow_type, key.business_key, workflow.round, reason, message)
         deed = Deed(verb.method, key.namespace, batch.actor, key=key, round=workflow.round, reason=batch.reason, request_id=request_id)
