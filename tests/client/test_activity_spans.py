@@ -12,6 +12,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
 from perdure import tracing
 from perdure.v1.claim_pb2 import Claim
 from perdure.v1.workflow_pb2 import WorkflowRef
+from perdure.worker.subject import about
 
 TRACE_ID, ATTEMPT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
@@ -56,3 +57,7 @@ def test_an_attempt_that_is_not_sampled_has_no_span(exporter: InMemorySpanExport
     with tracing.activity_span(claim("00")):
         assert f"{trace.get_current_span().get_span_context().trace_id:032x}" == TRACE_ID, "what it calls is not sampled either"
     assert exporter.get_finished_spans() == ()
+
+
+def test_lines_of_the_log_carry_the_fields_of_the_servers() -> None:
+    assert about(claim()) == {"workflow": "default/note/k", "step": "a", "claim_no": 3, "trace_id": TRACE_ID}

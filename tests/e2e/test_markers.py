@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import grpc
 import pytest
@@ -127,3 +130,19 @@ async def test_nothing_that_a_user_keeps_with_us_is_told(new_server: MakeServer,
             f for f in facts if "FAILED" in f["message"]
         ).items()
     assert len(lines) > 10, "at debug level every stored event is told"
+
+
+def test_a_password_in_a_url_is_never_told(new_server: MakeServer, tmp_path: Path) -> None:
+    password = marker("password")
+    server = new_server(log_level="debug", redis_url=f"redis://kim:{password}@127.0.0.1:{free_port()}/0")
+    server.stop()
+    log = "\n".join(server.log)
+    assert "redis commands: unavailable" in log, "it was tried"
+    assert password not in log
+    url = f"mongodb://kim:{password}@127.0.0.1:{free_port()}/?serverSelectionTimeoutMS=100&w=1"
+    flags = [f"--mongo-url={url}", "--store-wait-ms=0", "--log-level=debug", "--port=0"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "perdure_server", "serve", *flags], capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False
+    )
+    assert (ended.returncode, "perdure serve: " in ended.stderr) == (1, True), ended.stderr
+    assert password not in ended.stderr + ended.stdout

@@ -50,6 +50,7 @@ async def test_a_back_off_is_no_queue_time_and_its_lateness_is_known(world: Worl
     await world.start(server, "k")
     await world.until(lambda: world.has_failed("k"))
     assert world.spans.counted(STEP_TIME, (*NOTE, "a", "failed")) == 3
+    assert total(world, QUEUE_TIME, (*NOTE, "default")) == 0, "what it backed off is not what it queued"
     assert world.spans.counted(TIMER_LATENESS) == 2
     assert world.spans.snapshot().histograms[TIMER_LATENESS][()].total < 2 * limits.SECOND
     assert world.spans.counted(WORKFLOW_TIME, (*NOTE, "failed")) == 1

@@ -293,6 +293,8 @@ def next_due(workflow: Workflow, delivered: bool = False) -> int | None:
 
 
 def _ready_id(definition: Definition, workflow: Workflow, name: str, step: Step) -> str:
+    if step.state is S.HELD:
+        return f"H//{workflow.key.namespace}/{workflow.key.workflow_type}/{name}"
     if step.throttled is None:
         return queue_id(definition, workflow, name)
     key = f"/{step.throttled.key}" if step.throttled.key else ""
@@ -304,7 +306,7 @@ def _check_derived(definition: Definition, workflow: Workflow) -> None:
     if due is not None:
         assert workflow.wake_time is not None, "something falls due and the sweep does not know"
         assert workflow.wake_time <= due, "the sweep comes too late"
-    ready = {_ready_id(definition, workflow, name, step) for name, step in workflow.steps.items() if step.state is S.READY}
+    ready = {_ready_id(definition, workflow, name, step) for name, step in workflow.steps.items() if step.state in (S.READY, S.HELD)}
     is_still = workflow.paused is not None or workflow.inert
     assert workflow.ready == (() if is_still else tuple(sorted(ready)))
     sessions = {step.claim.session_id for step in workflow.steps.values() if step.claim is not None}

@@ -33,10 +33,11 @@ def then(run: Run, act: Callable[[Run], object]) -> Run:
 
 
 def held() -> Run:
-    """`a` needs a person."""
+    """`a` needs a person. It is in no queue: it is only found to be counted."""
     run = Run(plan(activity("a", on_exhausted=Exhaustion.HOLD)))
     run.grant("a")
     run.fail("a", non_retryable=True)
+    assert run.workflow.ready == ("H//default/note/a",)
     return looked_at(run)
 
 
@@ -90,7 +91,7 @@ TABLE: dict[str, tuple[Callable[[], Run], Waker]] = {
         lambda: then(Run(plan(activity("a", step_timeout=5_000))), lambda run: run.grant("a")),
         (T0 + 5_000, 0, 1),
     ),
-    "HELD": (held, (None, 0, 0)),
+    "HELD": (held, (None, 1, 0)),
     "paused": (lambda: then(Run(plan("a", waiting("w", after(7_000)))), lambda run: looked_at(run, run.pause())), (None, 0, 0)),
     "paused, RUNNING": (lambda: then(claimed(), lambda run: run.pause()), (T0 + 60_000, 0, 1)),
     "FAILING, its finalizer": (

@@ -11,8 +11,10 @@ from msgspec import Struct, msgpack
 from perdure_server.engine.hub import Hub
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.people import Conditions, People
+from perdure_server.engine.permit_parts import PermitParts
 from perdure_server.engine.queries import Queries
 from perdure_server.engine.rounds import Rounds
+from perdure_server.engine.sweep import Sweep
 from perdure_server.engine.values import CancelAccepted, Ref, Signalled
 from perdure_server.kernel.resolving import Resolution
 from perdure_server.kernel.values import Payload
@@ -72,6 +74,8 @@ class Calls(Protocol):
     queries: Queries
     rounds: Rounds
     hub: Hub
+    permits: PermitParts
+    sweep: Sweep
 
     async def cancel(self, ref: Ref, reason: str, request_id: str, etag: str = "", actor: str = "") -> CancelAccepted:
         """Ask a workflow to cancel."""

@@ -15,6 +15,7 @@ from perdure_server.engine.parts import Parts
 from perdure_server.engine.queue_list import QueueList
 from perdure_server.engine.queues import QueueBook
 from perdure_server.engine.redaction import Redaction
+from perdure_server.engine.survey import Survey
 from perdure_server.engine.transfer import Transfer
 
 
@@ -34,6 +35,7 @@ class Operations:
         self.orphans = Orphans(parts)
         self.definition_removal = DefinitionRemoval(parts, catalog)
         self.batches.on_new = self.batch_runner.wake
+        self._survey = Survey(parts, self.queues, calls.permits.resources, calls.sweep) if parts.telemetry.measured else None
 
     def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
         """Background loops by name."""
@@ -43,6 +45,7 @@ class Operations:
             "batch retention": self.batches.retention_step,
             "orphans": self.orphans.step,
             "deleted definitions": self.definition_removal.step,
+            **({"survey": self._survey.step} if self._survey is not None else {}),
         }
 
     def leave(self) -> None:

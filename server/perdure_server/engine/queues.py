@@ -16,7 +16,6 @@ from perdure_server.engine.values import QueueFact, Unserved
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import Rejection
-from perdure_server.kernel.seal import LINES
 from perdure_server.ports.store import Session, Subscription
 
 logger = logging.getLogger(__name__)
@@ -162,9 +161,9 @@ class QueueBook:
 
 
 def place_of(queue: str) -> Place | None:
-    """The parts of a queue id; None for a line of those who wait for permits."""
+    """The parts of a queue id; None for a line of those who wait for permits, and for those who wait for a person."""
     parts = queue.split("/")
-    return Place(*parts) if len(parts) == 5 and not queue.startswith(LINES) else None
+    return Place(*parts) if len(parts) == 5 and parts[1] else None
 
 
 def _fed(version: Definition, pool: Subscription) -> Iterable[tuple[str, bool]]:

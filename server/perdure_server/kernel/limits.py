@@ -46,6 +46,7 @@ EXPIRY_MARGIN: Final = 2 * SECOND
 LOOK_AGAIN: Final = 15 * SECOND  # at a dead session that seems to have no claims; a primary that was cut off answers 10 s more
 SWEEP_INTERVAL: Final = 1 * SECOND
 UNSERVED_AFTER: Final = 30 * SECOND  # so long nobody must serve a queue before that is told
+SURVEY_INTERVAL: Final = 15 * SECOND  # the store is asked what stands in its queues, for the metrics
 REVISION_POLL_INTERVAL: Final = 2 * SECOND
 THROTTLED_AFTER: Final = SECOND // 2  # a step that lacks permits for this long is stored as throttled
 WAITING_FRESH_FOR: Final = 1_500  # how long another server's word of its waiters keeps units for them

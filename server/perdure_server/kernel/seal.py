@@ -12,7 +12,9 @@ from perdure_server.kernel.values import Payload
 from perdure_server.kernel.workflow import Claim, Step, StepState, Workflow
 
 LINES: Final = "P//"  # no queue id begins so, not even in a namespace `P`: the name of its queue is never empty
+HELD: Final = "H//"  # nor so: what steps that wait for a person are found by, H//<namespace>/<type>/<step>
 _READY = StepState.READY
+_HELD = StepState.HELD
 _CANCELLING = StepState.CANCELLING
 _NOTHING: Mapping[str, Step] = {}
 
@@ -32,8 +34,11 @@ def queue_id(definition: Definition, workflow: Workflow, name: str) -> str:
 
 
 def _ready_id(definition: Definition, workflow: Workflow, name: str) -> str:
-    # A throttled step is out of its queue: whoever has room in the resource finds it there.
-    throttle = workflow.steps[name].throttled
+    # A throttled step is out of its queue: whoever has room in the resource finds it there. A held one is in none: it is only counted.
+    step = workflow.steps[name]
+    if step.state is _HELD:
+        return f"{HELD}{workflow.key.namespace}/{workflow.key.workflow_type}/{name}"
+    throttle = step.throttled
     return queue_id(definition, workflow, name) if throttle is None else line_id(workflow.key.namespace, throttle.resource, throttle.key)
 
 
@@ -97,7 +102,7 @@ def _look(before: Mapping[str, Step], workflow: Workflow) -> _Found:
             continue  # what comes due waits for the resume
         else:
             due = step.due
-            if step.state is _READY:
+            if step.state is _READY or step.state is _HELD:
                 ready.append(name)
         if step.step_deadline is not None and not paused and step.state is not _CANCELLING:
             due = _earlier(due, step.step_deadline)

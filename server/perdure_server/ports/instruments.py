@@ -106,6 +106,23 @@ RESULTS_REFUSED = _counter(
     "Results that were not taken, by error reason; CLAIM_LOST is a worker that came too late.",
 )
 
+# ------------------------------------------------------------- the survey: asked of the store every 15 s, by one server of all
+_PLACE: Final = "namespace queue workflow_type step"
+QUEUE_READY = _gauge("perdure.queue.ready", "{step}", _PLACE, "Steps that are ready, throttled ones left out.")
+QUEUE_OLDEST = _gauge("perdure.queue.oldest.age", SECONDS, _PLACE, "For how long the oldest of them is ready.")
+QUEUE_RUNNING = _gauge("perdure.queue.running", "{step}", _PLACE, "Steps that workers of this queue hold.")
+QUEUE_THROTTLED = _gauge("perdure.queue.throttled", "{step}", _PLACE, "Steps that wait for permits.")
+PARKED_STEPS = _gauge(
+    "perdure.parked", "{step}", "namespace workflow_type reason", "Ready steps that nobody takes: no_worker, incompatible, paused."
+)
+PARKED_OLDEST = _gauge("perdure.parked.oldest.age", SECONDS, "namespace workflow_type reason", "For how long nobody takes them.")
+HELD_STEPS = _gauge("perdure.held", "{step}", "namespace workflow_type", "Workflows with a step that waits for a person's decision.")
+HELD_OLDEST = _gauge("perdure.held.oldest.age", SECONDS, "namespace workflow_type", "For how long the oldest of them waits.")
+RESOURCE_USED = _gauge("perdure.resource.used", "{permit}", "namespace resource", "Units of a resource that claims hold.")
+RESOURCE_CAPACITY = _gauge("perdure.resource.capacity", "{permit}", "namespace resource", "Its capacity; none if it counts per key.")
+RESOURCE_WAITING = _gauge("perdure.resource.waiting", "{step}", "namespace resource", "Steps that wait for units of it.")
+RESOURCE_OLDEST = _gauge("perdure.resource.oldest.age", SECONDS, "namespace resource", "For how long the first of them waits.")
+
 # ----------------------------------------------------------------------------------------------------------------- the store
 DATABASE_TIME = _duration(
     "db.client.operation.duration",
@@ -158,6 +175,12 @@ DOORS_RELOADS = _counter(
 )
 SPANS_DROPPED = _counter(
     "perdure.telemetry.spans.dropped", "{span}", "", "Spans that were lost: no room, refused by the collector, cut by a stop."
+)
+PUSHES_FAILED = _counter(
+    "perdure.telemetry.pushes.failed",
+    "{push}",
+    "",
+    "Pushes of metrics that the collector did not take; the next one brings all.",
 )
 FOLDED = _counter("perdure.telemetry.folded", "{point}", "", "Points counted under `other`, since a label had too many values.")
 

@@ -28,7 +28,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from perdure_server.kernel.limits import SECOND
-from perdure_server.ports.instruments import Instrument, Kind
+from perdure_server.ports.instruments import PUSHES_FAILED, Instrument, Kind
 from perdure_server.ports.telemetry import Labels
 from perdure_server.telemetry import limits
 from perdure_server.telemetry.meters import Counts, Meters, Snapshot
@@ -54,6 +54,7 @@ class MetricsPush:
         self._last: Snapshot | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended = asyncio.Event()
+        meters.observe(lambda: ((PUSHES_FAILED, (), self.failures),))
 
     def open(self) -> None:
         """Start the thread."""

@@ -23,6 +23,7 @@ from perdure.worker.claims import Held, Reply
 from perdure.worker.inputs import fetch_refs
 from perdure.worker.ledger import Ledger
 from perdure.worker.mailbox import Mailbox
+from perdure.worker.subject import about
 
 _log = logging.getLogger("perdure.worker")
 
@@ -173,15 +174,15 @@ async def perform(activity: Activity, calls: Calls, invoke: Invoke) -> worker_se
 def _log_failure(claim: claim_pb2.Claim, error: BaseException, codec: Codec | None) -> None:
     place = (claim.step, claim.workflow.business_key, claim.attempt)
     if codec is None:
-        _log.warning("%s of %s, attempt %d, raised:", *place, exc_info=error)
+        _log.warning("%s of %s, attempt %d, raised:", *place, exc_info=error, extra=about(claim))
         return
     if isinstance(error, PayloadUndecodable):
-        _log.warning("%s of %s, attempt %d, cannot read its values: %s", *place, error)  # it holds nothing of them
+        _log.warning("%s of %s, attempt %d, cannot read its values: %s", *place, error, extra=about(claim))  # it holds nothing of them
         return
     # The text of an exception may hold values; it travels encrypted in the failure.
     trace = traceback.extract_tb(error.__traceback__)
     where = f"{trace[-1].filename}:{trace[-1].lineno}" if trace else "an unknown place"
-    _log.warning("%s of %s, attempt %d, raised %s at %s", *place, type(error).__qualname__, where)
+    _log.warning("%s of %s, attempt %d, raised %s at %s", *place, type(error).__qualname__, where, extra=about(claim))
 
 
 async def _fetch(token: str, payload: payload_pb2.Payload, calls: Calls) -> None:

@@ -20,6 +20,7 @@ from perdure.worker.claims import ClaimTable, Held, Phase, Pool, Reply, Save
 from perdure.worker.mailbox import Mailbox
 from perdure.worker.outgoing import Outgoing
 from perdure.worker.plan import PoolPlan
+from perdure.worker.subject import about
 
 _log = logging.getLogger("perdure.worker")
 
@@ -79,7 +80,7 @@ class Ledger:
         for claim in claims:
             pool = self.pools.get(claim.pool)
             if pool is None:
-                _log.error("a claim of %s came for pool %r, which this worker does not have; it is not taken", claim.step, claim.pool)
+                _log.error("no pool is called %r: a claim of %s is not taken", claim.pool, claim.step, extra=about(claim))
                 continue
             pool.offered = max(0, pool.offered - 1)
             if claim.claim_token in self.claims:
@@ -140,7 +141,7 @@ class Ledger:
         """The own lease has ended: activities that hold permits stop; the others go on until they are told otherwise."""
         for held in self.claims:
             if held.claim.stop_at_lease_end and held.phase is not Phase.SETTLING:
-                _log.warning("the lease ended without a renewal: %s of %s stops", held.claim.step, held.claim.workflow.business_key)
+                _log.warning("the lease ended without a renewal: %s stops", held, extra=about(held.claim))
                 self.lose(held.token, "EXPIRED", told=False)
 
     def renewed(self, renew_id: int) -> None:
@@ -168,17 +169,17 @@ class Ledger:
         if error is None:
             self.claims.remove(held)
         elif isinstance(error, ClaimLost):
-            _log.info("the result of %s came too late: %s", held, error.cause)
+            _log.info("the result of %s came too late: %s", held, error.cause, extra=about(held.claim))
             self._drop(held, error.cause)
         elif isinstance(error, Unavailable | Overloaded | ServerFault) and held.refusals < _REFUSALS_MAX:
             held.refusals += isinstance(error, ServerFault)
             pause = error.retry_after.total_seconds() if error.retry_after is not None else limits.RETRY_MAX_INTERVAL / 4
             self._services.later(pause, lambda: self._send_result(held))
         elif held.refusals or (isinstance(error, NotAllowed) and error.reason == ErrorReason.CLAIM_ALREADY_SETTLED):
-            _log.error("the result of %s is not taken, and is dropped: %s", held, error)
+            _log.error("the result of %s is not taken, and is dropped: %s", held, error, extra=about(held.claim))
             self._drop(held, "UNKNOWN")
         else:
-            _log.error("the result of %s is not taken; the attempt fails instead: %s", held, error)
+            _log.error("the result of %s is not taken; the attempt fails instead: %s", held, error, extra=about(held.claim))
             held.refusals = 1
             held.result = results.addressed(results.refused(error), held, self._codec)
             self._send_result(held)
@@ -281,7 +282,8 @@ class Ledger:
             return False
         contract = held.pool.contracts.get(claim.step)
         if contract is None or (contract and contract != claim.step_contract):
-            _log.error("a claim of %s has contract %s, but this worker was built for %s", held, claim.step_contract, contract)
+            facts = (held, claim.step_contract, contract)
+            _log.error("a claim of %s has contract %s, but this worker was built for %s", *facts, extra=about(claim))
             return False
         return True
 

@@ -15,6 +15,7 @@ from perdure.worker.inputs import prepare
 from perdure.worker.plan import Lane, WorkerPlan, lane_of
 from perdure.worker.processes import Processes
 from perdure.worker.session import Session
+from perdure.worker.subject import about
 from perdure.worker.threads import Threads
 
 _log = logging.getLogger("perdure.worker")
@@ -62,7 +63,7 @@ class ActivityRunner:
         activity = self._activities.get(token)
         if activity is not None:
             claim = activity.held.claim
-            _log.warning("the claim of %s, %s is lost (%s): it is stopped", claim.step, claim.workflow.business_key, cause)
+            _log.warning("the claim of %s is lost (%s): it is stopped", activity.held, cause, extra=about(claim))
             activity.lose(cause)
 
     async def wait_idle(self) -> None:
@@ -80,7 +81,7 @@ class ActivityRunner:
         """Gives the claims of activities that do not stop back, and goes on without them."""
         for activity in list(self._activities.values()):
             claim = activity.held.claim
-            _log.error("%s of %s does not stop; its claim is given back while it still runs", claim.step, claim.workflow.business_key)
+            _log.error("%s does not stop; its claim is given back while it still runs", activity.held, extra=about(claim))
             activity.abandon()
 
     def give_up(self) -> None:
