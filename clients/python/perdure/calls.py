@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 import grpc
@@ -17,6 +17,7 @@ from perdure.config import ConnectionConfig
 from perdure.contact import Contact, channel_credentials
 from perdure.errors import PerdureError, Unavailable
 from perdure.sealing import seal_apart, unseal_apart
+from perdure.start_batches import StartBatches
 from perdure.statuses import error_of_call
 from perdure.v1 import admin_service_pb2, workflow_service_pb2
 from perdure.v1.admin_service_pb2_grpc import AdminServiceStub
@@ -109,6 +110,7 @@ class Calls(Contact):
         self._channel: aio.Channel | None = None
         self._replaced: list[aio.Channel] = []
         self._process_id = 0
+        self._starts = StartBatches(self)
         self._stubs: dict[tuple[object, object], Any] = {}
 
     @property
@@ -172,6 +174,21 @@ class Calls(Contact):
                 return answer
             await asyncio.sleep(pause)
             interval = min(limits.RETRY_MAX_INTERVAL, interval * 2)
+
+    async def once(self, method: Method[RequestT_contra, S], request: RequestT_contra, metadata: Sequence[tuple[str, str]]) -> S:
+        """One call without retries; values are put through the codec. Raises PerdureError."""
+        await seal_apart(cast("Message", request), self.config.codec)
+        try:
+            answer = await method(request, timeout=self.timeout, metadata=metadata)
+        except aio.AioRpcError as failure:
+            raise error_of_call(failure) from None
+        self.note_reached()
+        await unseal_apart(cast("Message", answer), self.config.codec)
+        return answer
+
+    async def start(self, request: workflow_service_pb2.StartWorkflowRequest) -> workflow_service_pb2.StartWorkflowResponse:
+        """A start, with its retries; when many are under way they share calls. Raises PerdureError."""
+        return await self._starts.start(request)
 
     def watch(self, request: workflow_service_pb2.WatchRequest) -> "EventStream[workflow_service_pb2.WatchResponse]":
         """Opens a stream of a watch."""

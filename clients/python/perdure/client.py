@@ -202,7 +202,7 @@ class Client(WorkflowFinder):
             validate_only=validate_only,
         )
         request = start.to_message(self.config.namespace)
-        return self._started(start, await self._calls.unary(self._calls.workflows.StartWorkflow, request))
+        return self._started(start, await self._calls.start(request))
 
     async def start_many(self, starts: Iterable[Start]) -> Sequence[Run | PerdureError]:
         """Several starts in one call, each on its own: one that fails does not touch the others.

@@ -25,6 +25,13 @@ RESULT_WAIT_TIMEOUT: Final = 45.0
 """One WaitForResult; the server answers within 60 s at most."""
 CALL_MARGIN_TIMEOUT: Final = 10.0
 """What a call that waits on purpose gets beyond its wait."""
+STARTS_IN_FLIGHT: Final = 2
+"""While so many calls of starts are in flight, further starts wait, to share the next call."""
+STARTS_WAIT: Final = 0.02
+"""How long a start waits for others at most."""
+STARTS_TOGETHER: Final = 100
+START_BYTES_TOGETHER: Final = 512 * 1024
+"""Of all starts of one call; a larger start goes alone."""
 MESSAGE_BYTES: Final = 64 * 1024 * 1024
 """Largest answer that is taken; the server's own bounds are far below."""
 

@@ -117,6 +117,10 @@ class Calls(Contact):
             time.sleep(pause)
             interval = min(limits.RETRY_MAX_INTERVAL, interval * 2)
 
+    def start(self, request: workflow_service_pb2.StartWorkflowRequest) -> workflow_service_pb2.StartWorkflowResponse:
+        """A start, with its retries. Raises PerdureError."""
+        return self.unary(self.workflows.StartWorkflow, request)
+
     def watch(self, request: workflow_service_pb2.WatchRequest) -> "EventStream[workflow_service_pb2.WatchResponse]":
         """Opens a stream of a watch."""
         return EventStream(self.workflows.Watch(request, metadata=tuple(self.metadata())), self.config.codec)
