@@ -111,3 +111,19 @@ async def test_many_claims_are_acknowledged_by_one_renewal(scripted: ScriptServe
         delays = (asyncio.get_running_loop().time() - began) / limits.ACKNOWLEDGE_DELAY
         assert len([renew for renew in stream.renews if renew.held]) <= 2 + delays
         probe.go.set()
+
+
+async def test_a_claim_whose_result_is_sent_is_not_named_until_it_is_answered(scripted: ScriptServer, probe: Probe) -> None:
+    server = scripted(settles=False, renew_interval=0.2)
+    async with Client(server.address) as client, client.worker(probe.definition):
+        stream = await server.stream()
+        done, running = await stream.grant_all([("other", {}), ("work", {})])
+        await stream.result(done)
+        before = len(stream.renews)
+        renews = await stream.until(lambda stream: stream.renews[before + 1 :])
+        named = [{held.claim_token for held in renew.held} for renew in renews]
+        assert all(tokens == {running} for tokens in named)
+        probe.go.set()
+        await stream.result(running)
+        settled = [worker_service_pb2.Settled(result_id=result.result_id) for result in stream.results]
+        stream.say(worker_service_pb2.ClaimResponse(settled=worker_service_pb2.SettledResults(settled=settled)))

@@ -252,7 +252,13 @@ async def test_a_token_named_in_a_renewal_that_is_not_current_is_told_lost(world
     await world.start(server, "other")
     await world.settle()
     await worker.settle(claim)
+    reads = world.faults.calls["workflows.load"]
     worker.stream.renew(99, [HeldIn(claim.token), HeldIn("nonsense")])
+    await world.settle()
+    told = {item.token: item.cause for item in worker.told if isinstance(item, LostOut)}
+    assert told == {"nonsense": LossCause.UNKNOWN}, "the answer to its result may not have been read yet"
+    assert world.faults.calls["workflows.load"] == reads
+    worker.stream.renew(100, [HeldIn(claim.token)])
     await world.settle()
     told = {item.token: item.cause for item in worker.told if isinstance(item, LostOut)}
     assert told == {claim.token: LossCause.CLOSED, "nonsense": LossCause.UNKNOWN}

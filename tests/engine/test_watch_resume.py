@@ -188,6 +188,21 @@ async def test_wait_for_result_by_a_stale_instance(world: World) -> None:
     assert (await call).workflow.is_ended
 
 
+async def test_a_change_that_only_a_mailbox_here_has_read_is_told(world: World) -> None:
+    here, worker = await one_claim(world)
+    there = await world.server()
+    await world.advance(1_500)
+    call = world.spawn(here.wait_for_result(world.ref(), 60_000))
+    await world.settle()
+    world.coordination.deaf = True
+    await there.complete(ResultIn(worker.claim("a").token, Completed(payload("done"))))
+    refused = world.spawn(here.signal(world.ref(), signal("late")))
+    await world.settle()
+    assert isinstance(refused.exception(), Rejection), "it has read the end"
+    assert await world.until(call.done) <= limits.REVISION_POLL_INTERVAL
+    assert (await call).workflow.is_ended
+
+
 async def test_wait_for_result_says_not_yet_in_time(world: World) -> None:
     server, _ = await one_claim(world)
     call = world.spawn(server.wait_for_result(world.ref(), 10 * limits.MINUTE))

@@ -69,6 +69,7 @@ class Hub:
         self.is_alone: Callable[[], bool] = lambda: False  # no other server was heard of for some seconds
         self.claimed: Callable[[], Iterable[bytes]] = tuple  # workflows with claims of this server's streams
         self.known: Callable[[bytes], Workflow | None] = lambda _: None
+        self.is_changing: Callable[[bytes], bool] = lambda _: False  # by a write of this server
 
     def join(self, workflow_id: bytes, end_only: bool = False) -> Interest:
         """Begin to hear of a workflow."""
@@ -96,6 +97,15 @@ class Hub:
         known = self._revisions.get(workflow_id)
         if known is None or known[0] != workflow.run_id or known[1] < workflow.revision:
             self._revisions[workflow_id] = (workflow.run_id, workflow.revision)
+
+    def noticed(self, workflow: Workflow) -> None:
+        """A mailbox has read this state: whoever here knows an older one reads it too, since no hint may come any more."""
+        workflow_id = workflow.workflow_id
+        known, found = self._revisions.get(workflow_id), (workflow.run_id, workflow.revision)
+        if known is not None and workflow_id in self._interests and (known[0] != found[0] or known[1] < found[1]):
+            self._revisions[workflow_id] = found
+            for interest in self._interests[workflow_id]:
+                interest.changed(None)
 
     def changed(self, workflow: Workflow) -> None:
         """This server stored a change: tell those here at once, the other servers, if there are any, by a hint."""
@@ -165,6 +175,8 @@ class Hub:
             del self._revisions[workflow_id]
 
     def _compare(self, workflow_id: bytes, stored: tuple[str, int] | None) -> None:
+        if self.is_changing(workflow_id):
+            return  # what is newer may be our own write before its answer; what others wrote, its condition will show
         here = self.known(workflow_id)
         known = self._revisions.get(workflow_id)
         if here is not None and (known is None or (here.run_id == known[0] and here.revision > known[1])):

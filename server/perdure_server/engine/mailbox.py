@@ -96,6 +96,10 @@ class Mailboxes:
         box = self._boxes.get(workflow_id)
         return box.workflow if box is not None else None
 
+    def is_busy(self, workflow_id: bytes) -> bool:
+        """Whether commands of this workflow are in hand."""
+        return (box := self._boxes.get(workflow_id)) is not None and box.running
+
     def forget(self, workflow_id: bytes) -> None:
         """Another server changed it: read again next time."""
         box = self._boxes.get(workflow_id)

@@ -45,6 +45,7 @@ class Reconciliation:
     def noticed(self, workflow: Workflow) -> None:
         """A mailbox has read this state. If claims here are not as it says, their workers are to be told; no hint may come any more."""
         workflow_id = workflow.workflow_id
+        self._engine.hub.noticed(workflow)
         if any(not claim.settling and _differs(workflow, claim) for claim in self._engine.claims.of_workflow(workflow_id)):
             self.ask(workflow_id)
 

@@ -82,7 +82,7 @@ class Results:
         ended = answer.error is None or (isinstance(answer.error, Rejection) and answer.error.reason in _FREES_THE_SLOT)
         claim.end_settling(stays=not ended)
         if ended and self._claims.get(claim.nonce) is claim:
-            self._claims.remove(claim.nonce)
+            claim.stream.forget_settled(claim)
         self._desk.look(claim.pool)
 
     async def _settle(self, result: ResultIn, prefer: Pool | None, stream: WorkerStream | None) -> SettledOut:

@@ -149,7 +149,7 @@ class Engine:
         self.mailboxes.on_doubt = self._remote_change
         self.mailboxes.on_read = self.workers.reconciliation.noticed
         self.judge.on_dead = self.workers.session_over
-        self.hub.claimed, self.hub.known = self.claims.workflows, self.mailboxes.known
+        self.hub.claimed, self.hub.known, self.hub.is_changing = self.claims.workflows, self.mailboxes.known, self.mailboxes.is_busy
         self.hub.on_remote_change = self._remote_change
         self.hub.on_session, self.hub.on_definitions = self.workers.superseded, self._definitions_changed
         self.operations.definition_removal.tell = self._tell_definitions

@@ -54,6 +54,7 @@ class WorkerStream:
         self._renewed_at = 0
         self._named: dict[str, None] = {}  # what the session may hold, as far as this stream has said
         self._doubtful = 0  # the lease of a renewal of which nobody knows whether it happened, or will
+        self._answered: OrderedDict[str, None] = OrderedDict()  # claims whose results were answered since the last renewal
         self._let_go: OrderedDict[str, Pool] = OrderedDict()  # pools of lost claims, for results that are on their way
         for subscription in session.pools:
             pool = Pool(subscription.pool, lambda: self.session.session_id, self._deliver_to(subscription.pool))
@@ -196,6 +197,13 @@ class WorkerStream:
                 self._let_go.popitem(last=False)
         self.tell(LostOut(claim.token, cause))
 
+    def forget_settled(self, claim: LocalClaim) -> None:
+        """Its result is answered. The next renewal may still name it, if the answer is not read yet: no reason to look into the store."""
+        self._services.claims.remove(claim.nonce)
+        self._answered[claim.nonce] = None
+        if len(self._answered) > limits.CREDIT:
+            self._answered.popitem(last=False)
+
     async def hold(self, claims: Sequence[LocalClaim]) -> None:
         """Store that these claims are acknowledged. Raises StoreUnavailable."""
         session, sessions = self.session, self._services.sessions
@@ -330,11 +338,12 @@ class WorkerStream:
             self.session_over()
 
     async def _answer_unknown(self, held: Sequence[HeldIn]) -> None:
+        answered, self._answered = self._answered, OrderedDict()
         for item in held:
-            if self._claim(item.token) is not None:
-                continue
             try:
-                await self._services.inspect(item.token)
+                nonce = address_of(item.token).nonce
+                if nonce not in answered and self._services.claims.get(nonce) is None:
+                    await self._services.inspect(item.token)
             except Rejection as error:
                 self.tell(LostOut(item.token, LossCause[error.facts.get("cause", "UNKNOWN")]))
             except StoreError:

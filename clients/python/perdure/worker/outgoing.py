@@ -109,7 +109,11 @@ class Outgoing:
         message = worker_service_pb2.ClaimRequest()
         message.renew.renew_id = renew_id
         now = time.monotonic()
+        # What has sent its result is known by that; its answer may be on the way, and the server may have forgotten it.
+        sent = {held.token for held in self.sent_results.values()}
         for held in self._claims.current():
+            if held.token in sent:
+                continue
             entry = message.renew.held.add(claim_token=held.token)
             held.acknowledged = True
             held.named_in = held.named_in or renew_id
