@@ -66,7 +66,12 @@ class Session:
     def start(self, runner: Runner, to_runner: Mailbox) -> None:
         """Starts the thread; returns when its loop runs."""
         running = threading.Event()
-        thread = threading.Thread(target=lambda: asyncio.run(self._main(runner, to_runner, running)), name="perdure-session", daemon=True)
+
+        def run() -> None:
+            with asyncio.Runner(loop_factory=_loop_factory()) as loop:
+                loop.run(self._main(runner, to_runner, running))
+
+        thread = threading.Thread(target=run, name="perdure-session", daemon=True)
         thread.start()
         running.wait()
 
@@ -334,3 +339,12 @@ async def _end(task: asyncio.Task[None] | None) -> None:
     if task is not None and not task.done():
         task.cancel()
         await asyncio.wait([task])
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The loop of uvloop where that is installed: its wake-ups from other threads do not give the interpreter's lock away."""
+    try:
+        import uvloop  # noqa: PLC0415 -- not there on every platform, and nothing depends on it
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
