@@ -17,7 +17,7 @@ export VENV
 export PATH := $(BIN):$(PATH)
 
 .NOTPARALLEL:
-.PHONY: help setup demo test slow simulate sabotage chaos image check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
+.PHONY: help setup demo test slow simulate sabotage chaos image bench bench-quick bench-peers check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,15 @@ sabotage: setup ## Puts one fault at a time into a copy of the tree, and fails u
 chaos: setup ## Kills server, worker, store and Redis in the middle of 200 running workflows each
 	$(PY) -m pytest -m chaos $(ARGS)
 
+bench: setup bench-peers ## Perdure and its peers in turn, five rounds: half an hour (ARGS="--rounds 2 --systems perdure,dbos")
+	$(PY) -m tools.bench $(ARGS)
+
+bench-quick: setup ## One short round of Perdure alone on the best store present and on the embedded one; figures, no verdict
+	$(PY) -m tools.bench --quick $(ARGS)
+
+bench-peers: setup ## Installs the peers for `make bench` into build/bench: what lacks npm or PostgreSQL is left out there
+	tools/bench/install_peers
+
 check: gen-check lint types ## Everything in `make test` that is not a test
 
 lint: contracts tidy ## ruff, import contracts, our own tidy check, the README's program, the list of sabotage
@@ -54,7 +63,7 @@ lint: contracts tidy ## ruff, import contracts, our own tidy check, the README's
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/hadolint Dockerfile
-	$(BIN)/shellcheck .ci/run tools/setup deploy/*.sh
+	$(BIN)/shellcheck .ci/run tools/setup tools/bench/install_peers deploy/*.sh
 
 contracts: setup ## The direction of imports
 	$(BIN)/lint-imports --no-logo

@@ -1,6 +1,6 @@
 """Writes requirements/*.lock, the only versions that set-up, CI and the image install. Run it by `make lock`.
 
-dev.lock is resolved first and constrains the others, so that a package has one version everywhere. Locks carry hashes and
+dev.lock is resolved first and constrains the others but peers.lock, so that a package has one version everywhere. Locks carry hashes and
 no addresses: they install from whatever index the machine is set up for. Raise a pin: `make lock ARGS="--upgrade-package grpcio"`.
 """
 
@@ -28,7 +28,10 @@ LOCKS: dict[str, tuple[str, ...]] = {
     "client": ("clients/python/pyproject.toml",),
     "build": ("requirements/build.in",),
     "installer": ("requirements/installer.in",),
+    "peers": ("requirements/peers.in",),
 }
+# Other products in an environment of their own: their versions need not agree with ours.
+APART = frozenset({"dev", "peers"})
 
 COMPILE = ("pip", "compile", "--quiet", "--universal", "--python-version=3.11", "--generate-hashes", "--no-annotate", "--no-emit-index-url")
 HEADER = "# Made by `make lock`; do not edit. Versions and hashes only: no index address.\n"
@@ -37,7 +40,7 @@ HEADER = "# Made by `make lock`; do not edit. Versions and hashes only: no index
 def lock(name: str, inputs: tuple[str, ...], options: list[str]) -> None:
     """Resolves one lock; CalledProcessError when no versions fit."""
     output = REQUIREMENTS / f"{name}.lock"
-    constraint = () if name == "dev" else ("--constraint", str(REQUIREMENTS / "dev.lock"))
+    constraint = () if name in APART else ("--constraint", str(REQUIREMENTS / "dev.lock"))
     leave_out = [f"--no-emit-package={package}" for package in OURS]
     uv = Path(sys.executable).with_name("uv")
     subprocess.run([uv, *COMPILE, "--no-header", *leave_out, *constraint, *options, *inputs, "--output-file", output], cwd=ROOT, check=True)

@@ -1,0 +1,54 @@
+"""The load for Perdure: the client as a user would use it."""
+
+import asyncio
+import sys
+import time
+from datetime import timedelta
+
+from perdure import Client, NotFound
+from tools.bench.load.driving import drive
+from tools.bench.load.perdure_job import job, parked
+
+
+class Perdure:
+    """By the Python client."""
+
+    def __init__(self, address: str) -> None:
+        self._client = Client(address)
+
+    async def open(self) -> None:
+        """The first job ends when a worker serves; until it has registered the jobs nothing can be started."""
+        until = time.monotonic() + 30
+        while True:
+            try:
+                await self.run("first")
+                await self._client.start(parked, key="first")
+            except NotFound:
+                if time.monotonic() > until:
+                    raise
+                await asyncio.sleep(0.05)
+            else:
+                return
+
+    async def run(self, key: str) -> None:
+        """Start and result."""
+        run = await self._client.start(job, key=key)
+        await run.result()
+
+    async def park(self, key: str) -> None:
+        """An acknowledged start."""
+        await self._client.start(parked, key=key)
+
+    async def wake(self, key: str) -> float:
+        """Signal and result."""
+        run = self._client.run(parked, key)
+        await run.signal("go")
+        return await run.result(float, timeout=timedelta(seconds=30))
+
+    async def close(self) -> None:
+        """The connection."""
+        await self._client.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(drive(Perdure(sys.argv[1])))
