@@ -124,6 +124,11 @@ class Config:
     )
     database: str = _setting("perdure", "Database in MongoDB.", _name)
     driver: Literal["motor", "pymongo"] = _setting("motor", "Driver of MongoDB: `motor` or `pymongo`.", _choice("motor", "pymongo"))
+    store_transactions: bool = _setting(
+        False,
+        "For SecantusDB with `--sync-on-commit` only: batches of writes go out as transactions, which cost a third. `perdure dev` sets it.",
+        _switch,
+    )
     store_wait_ms: int = _setting(30_000, "How long a start waits for MongoDB to be reached before it gives up.", _whole(0, 3_600_000))
     outbox: tuple[str, ...] = _setting(
         ("perdure_outbox",),

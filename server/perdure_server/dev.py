@@ -18,6 +18,7 @@ from perdure_server import main
 from perdure_server.config import Config, ConfigInvalid
 from perdure_server.dev_doors import dev_doors
 from perdure_server.embedded import EmbeddedError, EmbeddedEvent, EmbeddedOptions, EmbeddedServices, Happening, embedded_services
+from perdure_server.embedded.values import StoreKind
 from perdure_server.ports.errors import StoreError
 from perdure_server.rpc.doors.invalid import DoorsInvalid
 from perdure_server.rpc.server import AddressInUse
@@ -51,7 +52,8 @@ async def run_dev(options: DevOptions, tell: Callable[[str], None], stop: asynci
     async with embedded_services(embedded) as services:
         redis_url = services.redis.url if services.redis is not None else ""
         doors = dev_doors(options.config, options.data_directory, tls=options.tls, auth=options.auth)
-        config = replace(doors.config, mongo_url=services.store.url, redis_url=redis_url)
+        cheaper = services.store.kind is not StoreKind.MONGOD
+        config = replace(doors.config, mongo_url=services.store.url, redis_url=redis_url, store_transactions=cheaper)
         async with main.serve(config, main.Parts(dev=True, test=options.test)) as running:
             started = True
             for line in _greeting(services, options, f"{config.address}:{running.port}", doors.lines):

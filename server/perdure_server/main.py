@@ -39,6 +39,7 @@ from perdure_server.rpc.doors.entrance import DoorSettings
 from perdure_server.rpc.doors.invalid import DoorsInvalid
 from perdure_server.rpc.server import AddressInUse, RpcServer, ServerOptions
 from perdure_server.rpc.server_info import ServerFacts
+from perdure_server.store.committer import Road
 from perdure_server.store.mongo import MongoStore
 from perdure_server.store.outbox import MongoOutbox
 from perdure_server.telemetry.logs import configure
@@ -85,7 +86,7 @@ async def serve(config: Config, parts: Parts | None = None) -> AsyncIterator[Run
         telemetry = parts.telemetry or _telemetry(config, server_id)
         telemetry.open()
         stack.push_async_callback(telemetry.close)
-        store = parts.store or MongoStore(config.mongo_url, config.database, config.driver, meter=telemetry)
+        store = parts.store or _store(config, telemetry)
         stack.push_async_callback(_bounded, "store", store.close)
         await _open_store(store, config.store_wait_ms)
         clock = StoreClock(store.time)
@@ -151,6 +152,11 @@ async def _stop_serving(engine: Engine, server: RpcServer, grace: int) -> None:
     server.leave()
     await engine.drain(grace * 4 // 5)  # streams end a little before the grace does, so that their last words are not cut
     await server.stop(grace)
+
+
+def _store(config: Config, meter: Meter) -> Store:
+    road = Road.TRANSACTION if config.store_transactions else None
+    return MongoStore(config.mongo_url, config.database, config.driver, road, meter=meter)
 
 
 async def _open_store(store: Store, wait: int) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.errors import StoreUnavailable
+from perdure_server.store.committer import Road
 from perdure_server.store.mongo import MongoStore
 from tests.processes import ServerProcess, free_port, missing_server, store_available
 from tests.store.conftest import DATABASE
@@ -47,9 +48,10 @@ def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServerPr
     server.kill()
 
 
-async def test_c67_every_true_is_there_after_kill_9(process: ServerProcess) -> None:
+@pytest.mark.parametrize("road", [None, Road.TRANSACTION])
+async def test_c67_every_true_is_there_after_kill_9(process: ServerProcess, road: Road | None) -> None:
     url = f"mongodb://127.0.0.1:{process.port}/"
-    store = MongoStore(url, DATABASE)
+    store = MongoStore(url, DATABASE, road=road)
     await store.open()
     confirmed: dict[bytes, Workflow] = {}
     enough = asyncio.Event()
@@ -71,6 +73,7 @@ async def test_c67_every_true_is_there_after_kill_9(process: ServerProcess) -> N
     await asyncio.to_thread(process.kill)
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert {type(result) for result in results} == {StoreUnavailable}
+    assert store.counters()["commit_transactions_undone"] <= 2  # those in flight when it was killed
     await store.close()
 
     await asyncio.to_thread(process.start)

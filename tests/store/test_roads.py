@@ -17,6 +17,13 @@ class TestBulkWrite(WorkflowsContract):
             yield store
 
 
+class TestTransaction(WorkflowsContract):
+    @pytest.fixture(params=["motor", "pymongo"])
+    async def store(self, open_store: OpenStore, request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+        async with open_store(request.param, Road.TRANSACTION) as store:
+            yield store
+
+
 class TestInsertAndUpdate(WorkflowsContract):
     @pytest.fixture
     async def store(self, open_store: OpenStore) -> AsyncIterator[Store]:

@@ -74,8 +74,8 @@ def measure(driver: Driver, processes: Processes, plan: Plan) -> tuple[dict[str,
         "signal_p99_ms": signal["p99_ms"],
         "waiting": parked["count"],
         # The load program stands for the callers, which have gone; where it is the worker, too, it counts.
-        "waiting_memory_mib": sum(of for name, of in memory.items() if name != "load" or "worker" not in memory),
-        "waiting_cpu_percent": sum(of for name, of in idle.items() if name != "load" or "worker" not in idle) / seconds * 100,
+        "waiting_memory_mib": sum(of for name, of in memory.items() if name != "load" or "worker-1" not in memory),
+        "waiting_cpu_percent": sum(of for name, of in idle.items() if name != "load" or "worker-1" not in idle) / seconds * 100,
     }
     return figures, {name: seconds / done["count"] * 1_000 for name, seconds in spent.items()}
 

@@ -49,6 +49,7 @@ class Processes:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._ports: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -86,9 +87,14 @@ class Processes:
                 start_new_session=True,
             )
         self._running[name] = process
+        self._ports[name] = port
         if port:
             wait_for_port(port, process, log)
         return process
+
+    def port(self, name: str) -> int:
+        """Where it listens."""
+        return self._ports[name]
 
     def cpu_seconds(self) -> dict[str, float]:
         """User and system time so far, by name, with all descendants."""

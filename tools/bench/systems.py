@@ -74,24 +74,32 @@ class Perdure(System):
         return f"store {store.kind.value}: {store.durability}; coordination {coordination}; worker and load in Python"
 
     def start(self, processes: Processes) -> Driver:
-        """Store, Redis, servers, worker, load."""
+        """Store, Redis, servers, a worker at each, load."""
+        return self._start(processes, "perdure_worker", "perdure_load")
+
+    def start_scenes(self, processes: Processes) -> Driver:
+        """The same with the worker and the load of tools/bench/load/perdure_scenes.py."""
+        return self._start(processes, "perdure_scene_worker", "perdure_scenes")
+
+    def _start(self, processes: Processes, worker: str, load: str) -> Driver:
         store, redis = self._store(), choose_redis(_search_path())
-        store_port, redis_port, port = free_port(), free_port(), free_port()
         for name in ("store", "redis"):
             (processes.directory / name).mkdir()
+        store_port, redis_port, ports = free_port(), free_port(), [free_port() for _ in range(self._servers)]
         processes.start("store", store.arguments(processes.directory / "store", store_port), port=store_port)
         arguments = ["--mongo-url", f"mongodb://127.0.0.1:{store_port}/?directConnection=true", "--log-level", "warning", *self._arguments]
+        if store.kind is not StoreKind.MONGOD:
+            arguments.append("--store-transactions")
         if redis is not None:
             processes.start("redis", redis.arguments(processes.directory / "redis", redis_port), port=redis_port)
             arguments += ["--redis-url", f"redis://127.0.0.1:{redis_port}"]
-        ports = [port, *(free_port() for _ in range(self._servers - 1))]
-        for number, own in enumerate(ports):
-            name = "server" if number == 0 else f"server-{number + 1}"
-            processes.start(name, (sys.executable, "-m", "perdure_server", "serve", "--port", str(own), *arguments), port=own)
-        for number, own in enumerate(ports):
-            name = "worker" if number == 0 else f"worker-{number + 1}"
-            processes.start(name, (sys.executable, "-m", f"{LOAD}.perdure_worker", f"127.0.0.1:{own}"))
-        return driver(processes, sys.executable, "perdure_load", ",".join(f"127.0.0.1:{own}" for own in ports))
+        for number, port in enumerate(ports, 1):
+            processes.start(
+                f"server-{number}", (sys.executable, "-m", "perdure_server", "serve", "--port", str(port), *arguments), port=port
+            )
+        for number, port in enumerate(ports, 1):
+            processes.start(f"worker-{number}", (sys.executable, "-m", f"{LOAD}.{worker}", f"127.0.0.1:{port}"))
+        return driver(processes, sys.executable, load, *(f"127.0.0.1:{port}" for port in ports))
 
     def _store(self) -> Program[StoreKind]:
         return choose_store(_search_path(), self._wanted)
@@ -143,11 +151,11 @@ class Restate(System):
                 f'bind = "127.0.0.1:{worker}"\nh2_max_concurrent_streams = 2147483647\nkeep_alive_max_requests = 2147483647\n'
             )
             hypercorn = (PEER_PYTHON, "-m", "hypercorn", "--config", processes.directory / "hypercorn.toml", f"{LOAD}.restate_worker:app")
-            processes.start("worker", hypercorn, port=worker)
+            processes.start("worker-1", hypercorn, port=worker)
         else:
             # Node looks for packages beside the program.
             program = shutil.copy(Path(__file__).parent / "load/restate_worker.mjs", NODE_MODULES.parent)
-            processes.start("worker", ("node", program, str(worker)), port=worker, environment={"NODE_ENV": "production"})
+            processes.start("worker-1", ("node", program, str(worker)), port=worker, environment={"NODE_ENV": "production"})
         _post(f"http://127.0.0.1:{admin}/deployments", {"uri": f"http://127.0.0.1:{worker}"})
         return driver(processes, PEER_PYTHON, "restate_load", f"http://127.0.0.1:{ingress}")
 
@@ -174,7 +182,7 @@ class Temporal(System):
         port = free_port()
         file = ("--db-filename", processes.directory / "temporal.db", "--headless", "--log-level", "error")
         processes.start("store", (PEER_PYTHON.with_name("temporal"), "server", "start-dev", "--port", str(port), *file), port=port)
-        processes.start("worker", (PEER_PYTHON, "-m", f"{LOAD}.temporal_worker", f"127.0.0.1:{port}"))
+        processes.start("worker-1", (PEER_PYTHON, "-m", f"{LOAD}.temporal_worker", f"127.0.0.1:{port}"))
         return driver(processes, PEER_PYTHON, "temporal_load", f"127.0.0.1:{port}")
 
 

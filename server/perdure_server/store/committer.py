@@ -4,10 +4,11 @@ At most two batches are in flight; many writes that wait at once are divided ove
 whose `_id` is in the other batch, so a write that depends on another goes out after its acknowledgement. Every caller is answered for its
 own write alone, and a caller that is cancelled leaves its write where it is.
 
-Two roads. BULK_WRITE: the command of MongoDB 8 tells the result of each operation. INSERT_AND_UPDATE, for MongoDB 6 and 7: `insert` tells
+Three roads. BULK_WRITE: the command of MongoDB 8 tells the result of each operation. INSERT_AND_UPDATE, for MongoDB 6 and 7: `insert` tells
 it, too, `update` tells only how many matched, so a short count is settled by one read of the batch. To settle, every write leaves a fresh
 `write_id` in the document. The stored one equal to ours proves that we wrote; the revision that we would have written under another
-`write_id` proves that somebody else did. What neither proves is settled by the count, or is unknown.
+`write_id` proves that somebody else did. What neither proves is settled by the count, or is unknown. TRANSACTION, for the stand-in store
+(transactions.py): a batch of some writes is a `bulkWrite` in one transaction; what spoils it undoes it, and it goes by INSERT_AND_UPDATE.
 """
 
 import asyncio
@@ -15,9 +16,9 @@ import logging
 import secrets
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from perdure_server.kernel.limits import SECOND
 from perdure_server.kernel.workflow import Workflow
@@ -25,12 +26,15 @@ from perdure_server.ports.errors import StoreError, StoreUnavailable
 from perdure_server.ports.instruments import COMMIT_SIZE, COMMIT_TIME
 from perdure_server.ports.telemetry import SILENCE, Meter
 from perdure_server.store import documents, limits
-from perdure_server.store.driver import MAJORITY
+from perdure_server.store.driver import MAJORITY, TransactionUndoneError
+from perdure_server.store.transactions import Transactions
 from perdure_server.store.writes import Outcome, Write, answer_all, distrust_if_not_replicated, outcome_of_error, proof
 
 log = logging.getLogger(__name__)
 
 Document = dict[str, Any]
+
+_CONCERN: Final = {"writeConcern": MAJORITY}  # a transaction has its own, at its commit
 
 
 class Road(Enum):
@@ -38,6 +42,7 @@ class Road(Enum):
 
     BULK_WRITE = "bulkWrite"
     INSERT_AND_UPDATE = "insert, update"
+    TRANSACTION = "bulkWrite in a transaction"
 
 
 class Sender(Protocol):
@@ -55,14 +60,19 @@ class Sender(Protocol):
 class Committer:
     """Owns the writes of the `workflows` collection. `commit` may be called by any task of the loop; `close` ends it."""
 
-    def __init__(self, sender: Sender, collection: str, road: Road, meter: Meter = SILENCE) -> None:
+    def __init__(
+        self, sender: Sender, collection: str, road: Road, meter: Meter = SILENCE, transactions: Transactions | None = None
+    ) -> None:
+        """`transactions` is given for the road of that name."""
         self.road = road
         self._meter = meter
         self.batches = 0
         self.writes = 0
         self.reads_to_settle = 0
+        self.undone = 0
         self._sender = sender
         self._collection = collection
+        self._transactions = transactions
         self._waiting: deque[Write] = deque()
         self._busy: set[bytes] = set()  # ids in flight
         self._in_flight: set[asyncio.Task[None]] = set()
@@ -151,7 +161,7 @@ class Committer:
 
     async def _send(self, batch: Sequence[Write], again: bool = False) -> None:
         try:
-            outcomes = await (self._bulk_write(batch) if self.road is Road.BULK_WRITE else self._insert_and_update(batch))
+            outcomes = await self._by_road(batch)
         except StoreUnavailable as error:
             answer_all(batch, error)
             return
@@ -171,23 +181,27 @@ class Committer:
         for write, outcome in zip(batch, outcomes, strict=True):
             write.answer(StoreUnavailable("the result could not be told") if outcome is None else outcome)
 
-    async def _bulk_write(self, batch: Sequence[Write]) -> list[Outcome]:
+    async def _by_road(self, batch: Sequence[Write]) -> list[Outcome]:
+        if self.road is Road.BULK_WRITE:
+            return await self._bulk_write(batch, self._sender.admin_command)
+        if self._transactions is not None and len(batch) >= limits.TRANSACTION_FROM:
+            try:
+                return await self._bulk_write(batch, self._transactions.send, {})
+            except TransactionUndoneError:
+                self.undone += 1
+        return await self._insert_and_update(batch)
+
+    async def _bulk_write(
+        self, batch: Sequence[Write], send: Callable[[Document], Awaitable[Document]], concern: Mapping[str, Any] = _CONCERN
+    ) -> list[Outcome]:
         operations: list[Document] = [
             {"insert": 0, "document": write.body}
             if write.old is None
             else {"update": 0, "filter": write.condition(), "updateMods": write.body, "multi": False}
             for write in batch
         ]
-        reply = await self._sender.admin_command(
-            {
-                "bulkWrite": 1,
-                "ops": operations,
-                "nsInfo": [{"ns": f"{self._sender.database}.{self._collection}"}],
-                "ordered": False,
-                "errorsOnly": False,
-                "writeConcern": MAJORITY,
-            }
-        )
+        namespace = {"ns": f"{self._sender.database}.{self._collection}"}
+        reply = await send({"bulkWrite": 1, "ops": operations, "nsInfo": [namespace], "ordered": False, "errorsOnly": False, **concern})
         outcomes: list[Outcome] = [None] * len(batch)
         for result in reply["cursor"]["firstBatch"]:
             index = result["idx"]

@@ -5,6 +5,7 @@ about them has no effect. Timeouts, retries and the primary are pinned here for 
 """
 
 import asyncio
+import inspect
 import logging
 import time
 from collections.abc import Awaitable, Mapping, MutableMapping
@@ -28,6 +29,7 @@ from pymongo.errors import (
     ServerSelectionTimeoutError,
     WaitQueueTimeoutError,
 )
+from pymongo.read_concern import ReadConcern
 from pymongo.uri_parser import parse_uri
 
 from perdure_server.kernel.limits import SECOND
@@ -40,6 +42,7 @@ log = logging.getLogger(__name__)
 
 Driver = Literal["motor", "pymongo"]
 Document = dict[str, Any]
+Session = Any  # the driver's: opaque to everything else
 
 MAJORITY: Final[Mapping[str, Any]] = {"w": "majority", "j": True, "wtimeout": limits.WRITE_TIMEOUT_MS}
 
@@ -119,6 +122,35 @@ class Connection:
             self.meter.record(DATABASE_TIME, took, ("mongodb", next(iter(command)), failed))
         return reply
 
+    async def new_session(self) -> Session:
+        """A session for transactions, one at a time; `session_id` names it to the server."""
+        # Causally consistent, its second transaction would name a read concern, which bulkWrite refuses.
+        session = self._client.start_session(causal_consistency=False)
+        started: Session = await session if inspect.isawaitable(session) else session
+        return started
+
+    async def admin_transaction(self, session: Session, command: Document) -> Document:
+        """Sends one admin command in a transaction of its own, and commits it if the reply tells of no error.
+
+        Raises TransactionUndoneError: nothing of it is stored; StoreUnavailable or StoreError: the commit's result is unknown.
+        """
+        try:
+            # Motor answers at once, PyMongo's own API with a coroutine. No read concern, not even the client's.
+            begun = session.start_transaction(read_concern=ReadConcern())
+            if inspect.isawaitable(begun):
+                await begun
+            reply: Document = await self._admin.command(command, session=session)
+            if reply.get("nErrors"):
+                await session.abort_transaction()
+                raise TransactionUndoneError
+        except (PyMongoError, OSError) as error:
+            raise TransactionUndoneError from error
+        try:
+            await session.commit_transaction()
+        except (PyMongoError, OSError) as error:
+            raise StoreUnavailable("the commit of a batch was not answered") from error
+        return reply
+
     async def close(self) -> None:
         """Closes the connections. Does nothing the second time."""
         if self.driver == "motor":
@@ -126,6 +158,13 @@ class Connection:
             await asyncio.to_thread(self._client.close)
         else:
             await self._client.close()
+
+
+class TransactionUndoneError(StoreError):
+    """A transaction was given up before its commit: nothing of it is stored, now or later."""
+
+    def __init__(self) -> None:
+        super().__init__("a transaction was given up")
 
 
 class CommandRefusedError(StoreError):

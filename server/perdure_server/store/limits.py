@@ -25,3 +25,10 @@ LISTED_DEFINITIONS: Final = 10_000
 OUTLINED_STEPS: Final = 64  # steps whose contents are left out by name
 OUTLINES_TOGETHER: Final = 100
 LOST_RACES: Final = 20  # each means that somebody else got on; more in a row is a fault
+
+# Of the sessions that transactions run in: how long a server may be silent until others kill them, how often it says that it lives, and how
+# long it uses them after it has said so.
+REGISTRATION_MS: Final = 3_000
+REGISTRATION_RENEWED_MS: Final = 1_000
+REGISTRATION_USED_MS: Final = 2_000
+TRANSACTION_FROM: Final = 3  # writes; a smaller batch costs less without one

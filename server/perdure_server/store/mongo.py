@@ -23,6 +23,7 @@ from perdure_server.store.resources import MongoResources
 from perdure_server.store.schedules import MongoNamespaces, MongoSchedules
 from perdure_server.store.schema import ensure_indexes, migrate, release_quarantined
 from perdure_server.store.sessions import MongoSessions
+from perdure_server.store.transactions import Transactions
 from perdure_server.store.workflows import MongoWorkflows
 
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
@@ -32,7 +33,7 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 class MongoStore:
     """The port's Store on MongoDB 6 to 8, or on what speaks its protocol. The parts exist after `open`.
 
-    `road` forces one of the two roads of the group commit instead of the one that the probe finds.
+    `road` forces one of the roads of the group commit instead of the one that the probe finds.
     """
 
     workflows: Workflows
@@ -52,6 +53,7 @@ class MongoStore:
         self._abilities: Abilities | None = None
         self._format = 0
         self._mongo_workflows: MongoWorkflows | None = None
+        self._transactions: Transactions | None = None
 
     async def open(self) -> None:
         """As the port says; may be called again after it failed."""
@@ -60,7 +62,10 @@ class MongoStore:
         self._format = await migrate(self.connection)
         await release_quarantined(self.connection)
         self._abilities = abilities
-        self._mongo_workflows = MongoWorkflows(self.connection, abilities.road, abilities.linearizable)
+        if abilities.road is Road.TRANSACTION:
+            self._transactions = Transactions(self.connection)
+            await self._transactions.open()
+        self._mongo_workflows = MongoWorkflows(self.connection, abilities.road, abilities.linearizable, self._transactions)
         self.workflows = self._mongo_workflows
         self.payloads = MongoPayloads(self.connection)
         self.sessions = MongoSessions(self.connection, abilities.linearizable)
@@ -75,6 +80,8 @@ class MongoStore:
         """As the port says."""
         if self._mongo_workflows is not None:
             await self._mongo_workflows.close()
+        if self._transactions is not None:
+            await self._transactions.close()
         await self.connection.close()
 
     async def time(self) -> tuple[int, int]:
@@ -93,6 +100,7 @@ class MongoStore:
             "commit_batches": committer.batches,
             "commit_writes": committer.writes,
             "commit_reads_to_settle": committer.reads_to_settle,
+            "commit_transactions_undone": committer.undone,
             "load_queries": loader.queries,
             "loads": loader.loads,
             "quarantined": loader.quarantined,

@@ -48,6 +48,8 @@ async def probe(connection: Connection, road: Road | None = None) -> Abilities:
     await _atomic_pipelines(connection, key)
     linearizable = await _linearizable(connection, key)
     kind = SECANTUS if "secantusVersion" in build else "MongoDB"
+    if road is Road.TRANSACTION and kind != SECANTUS:
+        raise StoreError("store-transactions is for SecantusDB; MongoDB needs no transactions to store a batch quickly: leave it out")
     road = road or await _road(connection, key, kind)
     await connection.command({"delete": PROBES, "deletes": [{"q": {"_id": key}, "limit": 1}], "writeConcern": MAJORITY})
     return Abilities(

@@ -17,6 +17,7 @@ from perdure_server.store.payloads import delete_payloads
 from perdure_server.store.ready_rows import ready_fields, ready_row
 from perdure_server.store.replies import confirmed
 from perdure_server.store.rows import NOT_IN_ROWS, filter_of, page, rows_of
+from perdure_server.store.transactions import Transactions
 
 WORKFLOWS: Final = "workflows"
 
@@ -27,8 +28,8 @@ _NOT_QUARANTINED: Final = {"$exists": False}
 class MongoWorkflows:
     """The port's Workflows on MongoDB."""
 
-    def __init__(self, connection: Connection, road: Road, linearizable: str) -> None:
-        self.committer = Committer(connection, WORKFLOWS, road, connection.meter)
+    def __init__(self, connection: Connection, road: Road, linearizable: str, transactions: Transactions | None = None) -> None:
+        self.committer = Committer(connection, WORKFLOWS, road, connection.meter, transactions)
         self.loader = Loader(connection, WORKFLOWS, linearizable)
         self._connection = connection
         self._linearizable = linearizable

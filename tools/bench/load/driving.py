@@ -101,17 +101,21 @@ def _quantiles(taken: list[float]) -> dict[str, float]:
 
 
 async def drive(subject: Subject) -> None:
-    """Answer commands until standard input ends."""
+    """Answer the commands of `Load` until standard input ends."""
     await subject.open()
-    load = Load(subject)
+    await answer(Load(subject))
+    await subject.close()
+
+
+async def answer(commands: object) -> None:
+    """Call the method that each line of standard input names, and write what it returns."""
     _say({"ready": True})
     while line := await asyncio.to_thread(sys.stdin.readline):
         command: dict[str, Any] = json.loads(line)
         try:
-            _say(await getattr(load, command.pop("do"))(**command))
+            _say(await getattr(commands, command.pop("do"))(**command))
         except Exception as error:  # noqa: BLE001 -- whatever the system's client raises is told to the one who measures
             _say({"error": f"{type(error).__name__}: {error}"[:500]})
-    await subject.close()
 
 
 def _say(answer: dict[str, Any]) -> None:

@@ -1,0 +1,125 @@
+"""Batches as transactions on the stand-in store: all or nothing, one road back, and nobody blocked by a server that died in the middle."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from perdure_server.ports.errors import StoreError, StoreUnavailable
+from perdure_server.ports.store import Store
+from perdure_server.store.committer import Road
+from perdure_server.store.driver import Driver
+from perdure_server.store.mongo import MongoStore
+from perdure_server.store.probe import SECANTUS
+from perdure_server.store.transactions import REGISTRY
+from tests.conftest import RunningServer
+from tests.store.conftest import DATABASE, OpenStore, emptied
+from tests.store.instances import following, started
+from tests.store.proxy import Proxy, proxied
+
+
+@pytest.fixture
+async def proxy(store_process: RunningServer) -> AsyncIterator[Proxy]:
+    async with proxied(store_process.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture(params=["motor", "pymongo"])
+async def ours(proxy: Proxy, request: pytest.FixtureRequest) -> AsyncIterator[MongoStore]:
+    driver: Driver = request.param
+    async with emptied(MongoStore(proxy.url, DATABASE, driver, Road.TRANSACTION)) as store:
+        if store.description()["kind"] != SECANTUS:
+            pytest.skip("this road is for SecantusDB")
+        yield store
+
+
+@pytest.fixture
+async def theirs(open_store: OpenStore) -> AsyncIterator[MongoStore]:
+    async with open_store("motor", Road.TRANSACTION) as store:
+        yield store
+
+
+async def test_a_batch_is_one_transaction_and_a_lonely_write_is_none(ours: MongoStore, proxy: Proxy) -> None:
+    workflows = [started() for _ in range(10)]
+    assert all(await asyncio.gather(*(ours.workflows.commit(None, workflow) for workflow in workflows)))
+    commits = proxy.sent("commitTransaction")
+    assert len(commits) == 1
+    assert commits[0]["writeConcern"] == {"w": "majority", "j": True, "wtimeout": 5_000}
+    assert await ours.workflows.commit(workflows[0], following(workflows[0], cancel_reason="alone"))
+    assert len(proxy.sent("commitTransaction")) == 1
+
+
+async def test_each_write_of_a_batch_has_its_own_answer(ours: MongoStore, theirs: Store, proxy: Proxy) -> None:
+    workflows = [started() for _ in range(6)]
+    assert all(await asyncio.gather(*(ours.workflows.commit(None, workflow) for workflow in workflows)))
+    assert await theirs.workflows.commit(workflows[2], following(workflows[2], cancel_reason="theirs"))
+    results = await asyncio.gather(*(ours.workflows.commit(each, following(each, cancel_reason="ours")) for each in workflows))
+    assert results == [True, True, False, True, True, True]
+    assert len(proxy.sent("commitTransaction")) == 2
+
+
+async def test_a_duplicate_spoils_only_itself(ours: MongoStore, proxy: Proxy) -> None:
+    known = started()
+    assert await ours.workflows.commit(None, known)
+    results = await asyncio.gather(*(ours.workflows.commit(None, each) for each in (started(), known, started(), started())))
+    assert results == [True, False, True, True]
+    assert len(proxy.sent("abortTransaction")) == 1
+    assert ours.counters()["commit_transactions_undone"] == 1
+
+
+async def test_a_refused_batch_goes_the_other_road(ours: MongoStore, proxy: Proxy) -> None:
+    conflict = {"ok": 0.0, "code": 112, "errmsg": "WriteConflict", "errorLabels": ["TransientTransactionError"]}
+    proxy.spoil("bulkWrite", forward=False, answer=conflict)
+    workflows = [started() for _ in range(5)]
+    assert all(await asyncio.gather(*(ours.workflows.commit(None, workflow) for workflow in workflows)))
+    assert proxy.sent("commitTransaction") == []
+
+
+async def test_c68_a_lost_answer_to_the_commit_leaves_the_result_unknown(ours: MongoStore, theirs: Store, proxy: Proxy) -> None:
+    proxy.spoil("commitTransaction", times=2)  # the driver asks once more by itself
+    workflows = [started() for _ in range(4)]
+    results = await asyncio.gather(*(ours.workflows.commit(None, each) for each in workflows), return_exceptions=True)
+    assert [type(result) for result in results] == [StoreUnavailable] * 4
+    for workflow in workflows:
+        assert await theirs.workflows.load(workflow.workflow_id) is not None
+
+
+async def test_a_server_that_dies_before_its_commit_blocks_nobody_for_long(ours: MongoStore, theirs: MongoStore, proxy: Proxy) -> None:
+    workflows = [started() for _ in range(4)]
+    assert all(await asyncio.gather(*(theirs.workflows.commit(None, workflow) for workflow in workflows)))
+    # From here on nothing of ours reaches the store: its batch stays in the middle of a transaction.
+    cut, *_ = [proxy.spoil(name, forward=False, times=1_000) for name in ("commitTransaction", "abortTransaction", "update")]
+    lost = await asyncio.gather(
+        *(ours.workflows.commit(each, following(each, cancel_reason="ours")) for each in workflows), return_exceptions=True
+    )
+    assert [type(result) for result in lost] == [StoreUnavailable] * 4
+    assert cut.happened.is_set()
+    began = time.monotonic()
+    results = await asyncio.gather(*(theirs.workflows.commit(each, following(each, cancel_reason="theirs")) for each in workflows))
+    assert results == [True] * 4
+    assert time.monotonic() - began < 8
+
+
+async def test_sessions_are_registered_while_the_server_lives(ours: MongoStore, theirs: MongoStore, store_process: RunningServer) -> None:
+    async def registered() -> int:
+        reply = await theirs.connection.command({"count": REGISTRY, "query": {}})
+        count: int = reply["n"]
+        return count
+
+    assert await registered() == 4
+    third = MongoStore(store_process.url, DATABASE, "motor", Road.TRANSACTION)
+    await third.open()
+    assert await registered() == 6
+    await third.close()
+    assert await registered() == 4
+
+
+async def test_the_road_is_refused_elsewhere(proxy: Proxy) -> None:
+    proxy.spoil("buildInfo", forward=False, answer={"ok": 1.0, "version": "8.0.4"})
+    store = MongoStore(proxy.url, DATABASE, "motor", Road.TRANSACTION)
+    try:
+        with pytest.raises(StoreError, match="store-transactions is for SecantusDB"):
+            await store.open()
+    finally:
+        await store.close()
