@@ -37,17 +37,17 @@ def waiting(count: int) -> Figures:
     with running(Perdure("empty"), scenes=False) as (empty, _), running(Perdure("full"), scenes=False) as (full, processes):
         full.do("park", count=1, seconds=60, in_flight=1)
         preload(f"mongodb://127.0.0.1:{processes.port('store')}/?directConnection=true&retryWrites=false", "parked", count)
-        figures: dict[str, list[float]] = {}
-        for number in range(ROUNDS + 1):
-            for name, driver in (("empty", empty), ("full", full)):
-                done = driver.do("run", seconds=SECONDS, in_flight=IN_FLIGHT)
-                latency = driver.do("latency", seconds=SECONDS / 2, most=500)
-                if number:  # the first round warms both up
-                    figures.setdefault(f"{name}_workflows_per_second", []).append(done["count"] / done["seconds"])
-                    figures.setdefault(f"{name}_latency_p50_ms", []).append(latency["p50_ms"])
-        medians = {key: median(values) for key, values in figures.items()}
+        _speeds("empty", empty), _speeds("full", full)  # warm up
+        rounds = [{**_speeds("empty", empty), **_speeds("full", full)} for _ in range(ROUNDS)]
+        medians = {key: median(each[key] for each in rounds) for key in rounds[0]}
         rate, late = (medians[f"full_{key}"] / medians[f"empty_{key}"] for key in ("workflows_per_second", "latency_p50_ms"))
         return {"waiting": count, **medians, "throughput_ratio": rate, "latency_ratio": late}
+
+
+def _speeds(name: str, driver: Driver) -> Figures:
+    done = driver.do("run", seconds=SECONDS, in_flight=IN_FLIGHT)
+    latency = driver.do("latency", seconds=SECONDS / 2, most=500)
+    return {f"{name}_workflows_per_second": done["count"] / done["seconds"], f"{name}_latency_p50_ms": latency["p50_ms"]}
 
 
 def servers() -> Figures:

@@ -35,14 +35,10 @@ class Scenes:
         await self._client.definitions.register(job, activate=True)  # it has workers in one scene only
         until = time.monotonic() + 30
         for definition in (timed, short, long, family, limited, parked):
-            while True:
-                try:
-                    await self._client.start(definition, key="first", input=0, validate_only=True)
-                    break
-                except NotFound:
-                    if time.monotonic() > until:
-                        raise
-                    await asyncio.sleep(0.05)
+            while not await self._is_known(definition):
+                if time.monotonic() > until:
+                    raise RuntimeError(f"no worker has registered {definition.workflow_type}")
+                await asyncio.sleep(0.05)
 
     async def timers(self, per_second: int, seconds: int) -> dict[str, float]:
         """Starts that are due one after the other at this rate: how late each began, in ms."""
@@ -175,6 +171,13 @@ class Scenes:
             "per_second": len(late) / span,
         }
 
+    async def _is_known(self, definition: Definition) -> bool:
+        try:
+            await self._client.start(definition, key="first", input=0, validate_only=True)
+        except NotFound:
+            return False
+        return True
+
     async def _whole(self, definition: Definition) -> None:
         run = await self._client.start(definition, key=self._key())
         await run.result(timeout=HOUR)
@@ -214,10 +217,10 @@ async def _work(channel: grpc.aio.Channel, worker_id: str, connected: asyncio.Ev
         elif kind == "claims":
             _complete(outgoing, message.claims.claims)
         elif kind == "settled":
-            for settled in message.settled.settled:
-                _complete(outgoing, settled.next_claims)
-                if not settled.next_claims:
-                    outgoing.put_nowait(worker_service_pb2.ClaimRequest(credit=worker_service_pb2.Credit(pool="p", count=1)))
+            claims = [claim for settled in message.settled.settled for claim in settled.next_claims]
+            _complete(outgoing, claims)
+            if freed := len(message.settled.settled) - len(claims):
+                outgoing.put_nowait(worker_service_pb2.ClaimRequest(credit=worker_service_pb2.Credit(pool="p", count=freed)))
 
 
 def _complete(outgoing: "asyncio.Queue[worker_service_pb2.ClaimRequest]", claims: Iterable[claim_pb2.Claim]) -> None:
