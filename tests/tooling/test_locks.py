@@ -15,6 +15,7 @@ from packaging.version import Version
 
 from tools.lock import APART, LOCKS, OURS, ROOT
 
+PEERS = ROOT / "tools/bench/peers"
 PYTHONS = ("3.11", "3.12", "3.13")
 PIN = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>[^\s;]+)(?:\s*;\s*(?P<marker>[^\\]+))?\s*\\?$", re.MULTILINE)
 # Import names that many distributions share: the one that carries it.
@@ -104,7 +105,7 @@ def test_lock_is_complete_and_holds_nothing_else() -> None:
 def imports(folder: str) -> Iterator[tuple[str, str]]:
     """(file, absolute imported name) of every module of ours under a folder; a script's neighbours are its own."""
     for path in sorted((ROOT / folder).rglob("*.py")):
-        if re.search(r"_pb2(_grpc)?\.py$", path.name):
+        if re.search(r"_pb2(_grpc)?\.py$", path.name) or path.parent == PEERS:
             continue
         # Only a script is started in its own folder; elsewhere `redis` beside redis.py is still the library.
         neighbours = {neighbour.stem for neighbour in path.parent.iterdir()} if folder == "examples" else set()
@@ -112,6 +113,18 @@ def imports(folder: str) -> Iterator[tuple[str, str]]:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
             yield from ((str(path.relative_to(ROOT)), name) for name in names if name.split(".", 1)[0] not in neighbours)
+
+
+def test_imports_of_the_peers_are_declared() -> None:
+    """They are installed in an environment of their own, so only the names can be looked at."""
+    declared_there = {canonicalize_name(requirement.name) for requirement in asked_for(LOCKS["peers"])}
+    carriers = {"dbos": "dbos", "aiohttp": "aiohttp", "temporalio": "temporalio", "restate": "restate-sdk"}
+    for path in sorted(PEERS.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            top = node.module.partition(".")[0] if isinstance(node, ast.ImportFrom) and node.module else ""
+            tops = {alias.name.partition(".")[0] for alias in node.names} if isinstance(node, ast.Import) else {top} - {""}
+            assert tops <= sys.stdlib_module_names | carriers.keys() | {"tools"}, path
+            assert {carriers[name] for name in tops & carriers.keys()} <= declared_there
 
 
 PACKAGES = metadata.packages_distributions()

@@ -19,6 +19,7 @@ from perdure_server.embedded.programs import Program, choose_redis, choose_store
 from perdure_server.embedded.values import ProgramNotFoundError, StoreKind
 from tools.bench.processes import ROOT, BenchFailed, Driver, Processes, free_port
 
+PEERS: Final = "tools.bench.peers"
 LOAD: Final = "tools.bench.load"  # the package; every process has ROOT on its path
 BUILD: Final = ROOT / "build/bench"
 PEER_PYTHON: Final = BUILD / "venv/bin/python"
@@ -45,7 +46,7 @@ class System(ABC):
 
 def driver(processes: Processes, python: str | Path, program: str, *arguments: str) -> Driver:
     """Start a load program."""
-    process = processes.start("load", (python, "-m", f"{LOAD}.{program}", *arguments), piped=True)
+    process = processes.start("load", (python, "-m", program, *arguments), piped=True)
     return Driver(process, processes.directory / "load.log")
 
 
@@ -75,11 +76,11 @@ class Perdure(System):
 
     def start(self, processes: Processes) -> Driver:
         """Store, Redis, servers, a worker at each, load."""
-        return self._start(processes, "perdure_worker", "perdure_load")
+        return self._start(processes, "perdure_worker", f"{LOAD}.perdure_load")
 
     def start_scenes(self, processes: Processes) -> Driver:
         """The same with the worker and the load of tools/bench/load/perdure_scenes.py."""
-        return self._start(processes, "perdure_scene_worker", "perdure_scenes")
+        return self._start(processes, "perdure_scene_worker", f"{LOAD}.perdure_scenes")
 
     def _start(self, processes: Processes, worker: str, load: str) -> Driver:
         store, redis = self._store(), choose_redis(_search_path())
@@ -150,14 +151,14 @@ class Restate(System):
             (processes.directory / "hypercorn.toml").write_text(
                 f'bind = "127.0.0.1:{worker}"\nh2_max_concurrent_streams = 2147483647\nkeep_alive_max_requests = 2147483647\n'
             )
-            hypercorn = (PEER_PYTHON, "-m", "hypercorn", "--config", processes.directory / "hypercorn.toml", f"{LOAD}.restate_worker:app")
+            hypercorn = (PEER_PYTHON, "-m", "hypercorn", "--config", processes.directory / "hypercorn.toml", f"{PEERS}.restate_worker:app")
             processes.start("worker-1", hypercorn, port=worker)
         else:
             # Node looks for packages beside the program.
-            program = shutil.copy(Path(__file__).parent / "load/restate_worker.mjs", NODE_MODULES.parent)
+            program = shutil.copy(Path(__file__).parent / "peers/restate_worker.mjs", NODE_MODULES.parent)
             processes.start("worker-1", ("node", program, str(worker)), port=worker, environment={"NODE_ENV": "production"})
         _post(f"http://127.0.0.1:{admin}/deployments", {"uri": f"http://127.0.0.1:{worker}"})
-        return driver(processes, PEER_PYTHON, "restate_load", f"http://127.0.0.1:{ingress}")
+        return driver(processes, PEER_PYTHON, f"{PEERS}.restate_load", f"http://127.0.0.1:{ingress}")
 
     def _server(self) -> Path:
         return NODE_MODULES / ".bin/restate-server"
@@ -182,8 +183,8 @@ class Temporal(System):
         port = free_port()
         file = ("--db-filename", processes.directory / "temporal.db", "--headless", "--log-level", "error")
         processes.start("store", (PEER_PYTHON.with_name("temporal"), "server", "start-dev", "--port", str(port), *file), port=port)
-        processes.start("worker-1", (PEER_PYTHON, "-m", f"{LOAD}.temporal_worker", f"127.0.0.1:{port}"))
-        return driver(processes, PEER_PYTHON, "temporal_load", f"127.0.0.1:{port}")
+        processes.start("worker-1", (PEER_PYTHON, "-m", f"{PEERS}.temporal_worker", f"127.0.0.1:{port}"))
+        return driver(processes, PEER_PYTHON, f"{PEERS}.temporal_load", f"127.0.0.1:{port}")
 
 
 class Dbos(System):
@@ -220,7 +221,7 @@ class Dbos(System):
         url = f"postgresql://bench@127.0.0.1:{port}/"
         create = f"import psycopg; psycopg.connect('{url}postgres', autocommit=True).execute('CREATE DATABASE bench')"
         subprocess.run([PEER_PYTHON, "-c", create], check=True, capture_output=True)
-        return driver(processes, PEER_PYTHON, "dbos_load", f"{url}bench")
+        return driver(processes, PEER_PYTHON, f"{PEERS}.dbos_load", f"{url}bench")
 
 
 def known() -> Mapping[str, System]:

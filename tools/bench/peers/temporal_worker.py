@@ -6,7 +6,7 @@ import sys
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from tools.bench.load.temporal_job import QUEUE, Job, Parked, moment, nothing
+from tools.bench.peers.temporal_job import QUEUE, Job, Parked, moment, nothing
 
 
 async def main() -> None:

@@ -6,7 +6,7 @@ import sys
 from temporalio.client import Client
 
 from tools.bench.load.driving import drive
-from tools.bench.load.temporal_job import QUEUE, Job, Parked
+from tools.bench.peers.temporal_job import QUEUE, Job, Parked
 
 
 class Temporal:
