@@ -25,7 +25,7 @@ class View:
             case FramesReset():  # the attempt that said this has failed: what it said is void
                 self.text = ""
                 return "\n--- the attempt is over; from the beginning:\n"
-            case Gap(frames=True):  # Redis was flushed or is away, or we were away for longer than frames are kept
+            case Gap(frames=True):  # lost with Redis, or we were away for longer than frames are kept
                 return "[...] "
             case End():
                 self.ended = True

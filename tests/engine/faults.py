@@ -70,12 +70,16 @@ async def _pause(seconds: float) -> None:
 
 
 class FrailCoordination(LocalCoordination):
-    """The in-process coordination behind two switches: `away` = every call raises, `deaf` = what is offered is lost without a word."""
+    """The in-process coordination behind switches.
+
+    `away`: every call raises; `unread`: reads of frames do; `deaf`: what is offered is lost without a word.
+    """
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self.away = False
         self.deaf = False
+        self.unread = False
         self.append_gate: asyncio.Event | None = None
         self.published: list[WakeUp] = []
         self.taken = 0
@@ -135,6 +139,8 @@ class FrailCoordination(LocalCoordination):
 
     async def read_frames(self, run_id: str, after: str, limit: int) -> FrameBatch:
         self._reach()
+        if self.unread:
+            raise CoordinationUnavailable("too slow")
         return await super().read_frames(run_id, after, limit)
 
     def flush(self) -> None:

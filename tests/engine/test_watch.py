@@ -264,27 +264,6 @@ async def test_1_000_watchers_cost_one_subscription_and_few_reads(world: World) 
     assert server.hub.watching == 0
 
 
-async def test_frames_that_cannot_be_read_are_named_once_and_then_go_on(world: World) -> None:
-    server, worker = await one_claim(world)
-    watching = Watching(world, server)
-    claim = worker.claim("a")
-    worker.beat(claim, "1")
-    await world.settle()
-    world.coordination.away = True
-    for number in range(2, 5):
-        worker.beat(claim, f"{number}", first=number)
-        server.hub.frames_came(world.key().workflow_id)
-        await world.settle()
-    world.coordination.away = False
-    worker.beat(claim, "5", first=5)
-    await world.settle()
-    worker.send(claim, Completed(), last_frame_seq=5)
-    await world.settle()
-    assert watching.texts == ["1", "5"]
-    assert len(watching.of(GapItem)) == 2, "once for the outage, once for what was lost in it"
-    assert watching.ended
-
-
 async def test_late_frames_of_a_claim_that_has_ended_are_not_shown(world: World) -> None:
     server, worker = await one_claim(world, activity("a", retry=FAST))
     watching = Watching(world, server)

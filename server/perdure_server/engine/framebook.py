@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
+from msgspec import Struct
+
 from perdure_server.kernel import limits
 from perdure_server.kernel.workflow import STEP_ENDS, Step, StepState, Workflow
 from perdure_server.ports.coordination import Frame, FrameBatch
@@ -11,8 +13,21 @@ Shown = dict[str, tuple[int, int]]
 """Per step: frames of lower claims are past; of this claim all up to this seq were shown."""
 
 
+class Hole(Struct, frozen=True):
+    """Frames of one claim, `first` to `last`, that nobody can be shown any more."""
+
+    step: str
+    claim_no: int
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        numbers = f"frame {self.first}" if self.first == self.last else f"frames {self.first} to {self.last}"
+        return f"{numbers} of step {self.step}, claim {self.claim_no}"
+
+
 class FrameBook:
-    """Iterating what a method returns moves the book: after each item it says exactly what was shown. None stands for a hole."""
+    """Iterating what a method returns moves the book: after each item it says exactly what was shown."""
 
     def __init__(self, cursor: str = "", shown: Mapping[str, tuple[int, int]] | None = None) -> None:
         self.read_to = cursor
@@ -29,15 +44,15 @@ class FrameBook:
         self._waiting += batch.frames
         self.read_to = batch.cursor
 
-    def up_to_end(self, step: str, claim_no: int, last_seq: int | None) -> Iterator[Frame | None]:
+    def up_to_end(self, step: str, claim_no: int, last_seq: int | None) -> Iterator[Frame | Hole]:
         """The frames of a claim that ends now."""
         yield from self._show(lambda frame: frame.step == step and frame.claim_no == claim_no)
         shown_claim, seq = self.shown.get(step, (0, 0))
         if last_seq and (shown_claim < claim_no or (shown_claim == claim_no and seq < last_seq)):
             self.shown[step] = (claim_no, last_seq)
-            yield None
+            yield Hole(step, claim_no, seq + 1 if shown_claim == claim_no else 1, last_seq)
 
-    def current(self, workflow: Workflow) -> Iterator[Frame | None]:
+    def current(self, workflow: Workflow) -> Iterator[Frame | Hole]:
         """The frames of the claims that are current; those of claims that have ended are too late."""
 
         def is_current(frame: Frame) -> bool:
@@ -47,7 +62,7 @@ class FrameBook:
         yield from self._show(is_current)
         self.keep_only(lambda frame: _is_ahead(workflow, frame))
 
-    def replay(self, workflow: Workflow, ended_too: bool, later: AbstractSet[tuple[str, int]]) -> Iterator[Frame | None]:
+    def replay(self, workflow: Workflow, ended_too: bool, later: AbstractSet[tuple[str, int]]) -> Iterator[Frame | Hole]:
         """All that is retained and not void, beside a snapshot; of steps that have ended only if they are wanted.
 
         `later`: claims of which changes are still to be told; their frames wait for those.
@@ -67,12 +82,13 @@ class FrameBook:
         self._over |= ended - open_steps
         self.keep_only(lambda frame: (frame.step, frame.claim_no) in later or _is_ahead(workflow, frame))
 
-    def _lost_tails(self, workflow: Workflow) -> Iterator[None]:
+    def _lost_tails(self, workflow: Workflow) -> Iterator[Hole]:
         for name, step in workflow.steps.items():
             last = (step.claim_no, step.last_frame_seq or 0)
-            if step.state is StepState.COMPLETED and last[1] and self.shown.get(name, (0, 0)) < last:
+            shown = self.shown.get(name, (0, 0))
+            if step.state is StepState.COMPLETED and last[1] and shown < last:
                 self.shown[name] = last
-                yield None
+                yield Hole(name, step.claim_no, shown[1] + 1 if shown[0] == step.claim_no else 1, last[1])
 
     def keep_only(self, wanted: Callable[[Frame], bool]) -> None:
         """Drop what waits and is not wanted; with nothing left, the place is safe."""
@@ -106,7 +122,7 @@ class FrameBook:
         """The step has ended: once all that waits is shown, nothing of it needs to be remembered."""
         self._over.add(step)
 
-    def _show(self, wanted: Callable[[Frame], bool]) -> Iterator[Frame | None]:
+    def _show(self, wanted: Callable[[Frame], bool]) -> Iterator[Frame | Hole]:
         kept: list[Frame] = []
         waiting, self._waiting = self._waiting, kept
         for frame in waiting:
@@ -119,7 +135,7 @@ class FrameBook:
                 continue
             if frame.seq != before + 1:
                 self.shown[frame.step] = (frame.claim_no, frame.seq - 1)
-                yield None
+                yield Hole(frame.step, frame.claim_no, before + 1, frame.seq - 1)
             self.shown[frame.step] = (frame.claim_no, frame.seq)
             yield frame
 

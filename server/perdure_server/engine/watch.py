@@ -5,6 +5,7 @@ The consumer pulls, so a slow one costs nothing: what the rings no longer hold w
 
 import base64
 import binascii
+import math
 from collections.abc import AsyncIterator, Iterator
 
 import msgspec
@@ -13,7 +14,7 @@ from msgspec import Struct
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.clock import elapsed, happened
 from perdure_server.engine.commands import require_ref
-from perdure_server.engine.framebook import FrameBook, Shown
+from perdure_server.engine.framebook import FrameBook, Hole, Shown
 from perdure_server.engine.hub import Hub, Interest
 from perdure_server.engine.values import (
     ChangeItem,
@@ -36,6 +37,9 @@ from perdure_server.ports.errors import CoordinationUnavailable
 from perdure_server.ports.store import Read, Workflows
 
 KEEP_ALIVE = 15 * limits.SECOND
+FRAME_RETRY = limits.SECOND // 4  # a read of frames that failed is tried again after this; past the patience every FRAME_RETRY_LATER
+FRAME_RETRY_LATER = 2 * limits.SECOND
+FRAME_PATIENCE = 5 * limits.SECOND  # for so long the end of a claim waits for frames that cannot be read
 _NO_REPLAY, _REPLAY_OPEN, _REPLAY_ALL = 0, 1, 2  # what of the past comes beside a snapshot: frames of open steps, or of all
 _FRAME_READ = 500
 _FRAME_READS = 4
@@ -85,7 +89,8 @@ class Watcher:
         self._run_id = ""
         self._event_seq = 0
         self._book = FrameBook()
-        self._frames_away = False
+        self._unread_since: int | None = None  # frames cannot be read since then
+        self._read_again_at = 0
         self._replay = _NO_REPLAY
         self._told_end_of = ("", 0)  # the run, and its fence, whose end was told; a replay raises the fence
         self._told_at = 0
@@ -192,8 +197,9 @@ class Watcher:
 
     async def _next(self, view: View) -> tuple[View, list[WatchItem]]:
         """Wait for news; the newest view, and what must be told before its changes."""
-        if not await happened(self._interest.news, max(0, self._told_at + KEEP_ALIVE - elapsed())):
-            return view, [KeepAliveItem(self._token())]
+        alive_at = self._told_at + KEEP_ALIVE
+        if not await happened(self._interest.news, max(0, min(alive_at, self._retry_at()) - elapsed())):
+            return view, [KeepAliveItem(self._token())] if alive_at <= elapsed() else []
         changed, workflow = self._interest.take()
         if changed and workflow is None:
             workflow = await self._workflows.load(self._place, Read.LINEARIZABLE)
@@ -210,7 +216,7 @@ class Watcher:
         """Add what is new. False = there is more to read."""
         complete = True
         if self._include_frames and interest.frames:
-            complete = await self._read_frames(items, interest)
+            complete = await self._read_frames(interest)
         workflow = view.workflow
         events = [event for event in workflow.events if event.seq > self._event_seq]
         if workflow.event_seq > self._event_seq and (not events or events[0].seq != self._event_seq + 1):
@@ -218,6 +224,8 @@ class Watcher:
             self._reset(items, self._book.void_claims(workflow))
             items += self._snapshot(view, max(self._replay, _REPLAY_OPEN))
             events = []
+        if self._frames_may_come(events):
+            return False
         if self._replay:
             later = {(event.step, event.claim_no) for event in events}
             self._show(items, self._book.replay(workflow, self._replay == _REPLAY_ALL, later))
@@ -247,30 +255,42 @@ class Watcher:
             if self._book.void(step, claim_no):
                 items.append(FramesResetItem(step, claim_no, self._token()))
 
-    def _show(self, items: list[WatchItem], shown: Iterator[Frame | None]) -> None:
+    def _show(self, items: list[WatchItem], shown: Iterator[Frame | Hole]) -> None:
         for frame in shown:
-            if frame is None:
-                items.append(GapItem(False, True, "frames are no longer retained", self._token()))
+            if isinstance(frame, Hole):
+                why = "no longer retained" if self._unread_since is None else "out of reach"
+                items.append(GapItem(False, True, f"{why}: {frame}", self._token()))
             else:
                 items.append(FrameItem(frame, self._token()))
 
-    async def _read_frames(self, items: list[WatchItem], interest: Interest) -> bool:
+    async def _read_frames(self, interest: Interest) -> bool:
         interest.frames = False
         try:
             for _ in range(_FRAME_READS):
                 batch = await self._coordination.read_frames(self._run_id, self._book.read_to, _FRAME_READ)
                 self._book.add(batch)
-                self._frames_away = False
+                self._unread_since = None
                 if len(batch.frames) < _FRAME_READ:
                     return True
         except CoordinationUnavailable:
-            if not self._frames_away:
-                self._frames_away = True
-                items.append(GapItem(False, True, "frames cannot be read now", self._token()))
+            # No gap yet: they may all be there. Read again, by `_retry_at` if no news come before.
+            interest.frames = True
+            self._unread_since = self._unread_since if self._unread_since is not None else elapsed()
+            self._read_again_at = elapsed() + (FRAME_RETRY if self._is_patient() else FRAME_RETRY_LATER)
             return True
         interest.frames = True
         interest.news.set()
         return False
+
+    def _retry_at(self) -> float:
+        return self._read_again_at if self._unread_since is not None else math.inf
+
+    def _is_patient(self) -> bool:
+        return self._unread_since is not None and elapsed() < self._unread_since + FRAME_PATIENCE
+
+    def _frames_may_come(self, events: list[Event]) -> bool:
+        """Whether what is to be told would make frames void or past that could not be read: for a while it waits for them."""
+        return self._is_patient() and (bool(self._replay) or any(event.step and event.state not in _OPEN for event in events))
 
     def _look_ahead(self, interest: Interest, view: View) -> None:
         """Frames of a claim that is newer than the view: read again. One that the store does not know by then is nobody's."""

@@ -344,9 +344,9 @@ class Gap(_message.Message):
     changes: _builtins.bool
     """State changes are missing; the snapshot that follows makes up for them."""
     frames: _builtins.bool
-    """Frames are missing for good."""
+    """Frames are missing for good. Frames that cannot be read just now are no gap: they come later, before the end of their claim."""
     reason: _builtins.str
-    """Why, for people: retention, a lost cache, a slow reader."""
+    """Why, for people, such as "no longer retained: frames 3 to 7 of step write, claim 2"."""
     def __init__(
         self,
         *,
