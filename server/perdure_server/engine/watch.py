@@ -5,7 +5,6 @@ The consumer pulls, so a slow one costs nothing: what the rings no longer hold w
 
 import base64
 import binascii
-import math
 from collections.abc import AsyncIterator, Iterator
 
 import msgspec
@@ -198,7 +197,7 @@ class Watcher:
     async def _next(self, view: View) -> tuple[View, list[WatchItem]]:
         """Wait for news; the newest view, and what must be told before its changes."""
         alive_at = self._told_at + KEEP_ALIVE
-        if not await happened(self._interest.news, max(0, min(alive_at, self._retry_at()) - elapsed())):
+        if not await happened(self._interest.news, max(0, self._retry_at(alive_at) - elapsed())):
             return view, [KeepAliveItem(self._token())] if alive_at <= elapsed() else []
         changed, workflow = self._interest.take()
         if changed and workflow is None:
@@ -282,8 +281,8 @@ class Watcher:
         interest.news.set()
         return False
 
-    def _retry_at(self) -> float:
-        return self._read_again_at if self._unread_since is not None else math.inf
+    def _retry_at(self, latest: int) -> int:
+        return min(latest, self._read_again_at) if self._unread_since is not None else latest
 
     def _is_patient(self) -> bool:
         return self._unread_since is not None and elapsed() < self._unread_since + FRAME_PATIENCE
