@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from examples.streaming.plan import story
-from perdure import End, Event, Frame, FramesReset, Gap, NotFound
+from perdure import End, Event, Frame, FramesReset, Gap, Idle, NotFound
 from perdure.sync import Client
 
 
@@ -25,6 +25,8 @@ def message(event: Event) -> str:
             name, data = "gap", event.reason
         case End():
             name, data = "end", event.state
+        case Idle():
+            return ": idle\n\n"  # a comment: the write fails if the reader has left
         case _:
             return ""
     return f"id: {event.resume_token}\nevent: {name}\ndata: {json.dumps(data)}\n\n"
@@ -48,7 +50,7 @@ class Stories(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
-        watching = run.watch(resume_token=self.headers.get("Last-Event-ID", ""))
+        watching = run.watch(resume_token=self.headers.get("Last-Event-ID", ""), idle=True)
         try:
             for event in watching:
                 self.wfile.write(message(event).encode())

@@ -11,6 +11,7 @@ from perdure import (
     Event,
     Frame,
     FramesReset,
+    Idle,
     InvalidRequest,
     NotAllowed,
     NotFound,
@@ -66,6 +67,8 @@ def event_answer(event: Event) -> str:
             name, data = "reset", {"step": event.step}
         case End():
             name, data = "end", {"state": event.state, "output": event.output()}
+        case Idle():
+            return ": idle\n\n"  # a comment: a browser shows nothing, and one that has left is noticed
         case _:
             return ""
     return f"id: {event.resume_token}\nevent: {name}\ndata: {json.dumps(data)}\n\n"

@@ -39,9 +39,11 @@ def create_app(client: Client) -> Flask:
     def events(key: str) -> Response:
         client.get(export, key)  # a 404 has to come before the first byte
 
+        token = request.headers.get("Last-Event-ID", "")
+
         def stream() -> Iterator[str]:
-            # A thread per reader: many readers are FastAPI's business.
-            with closing(client.run(export, key).watch(resume_token=request.headers.get("Last-Event-ID", ""))) as watching:
+            # A thread per reader: many readers are FastAPI's business. Flask ends it when it cannot write, so something is always written.
+            with closing(client.run(export, key).watch(resume_token=token, idle=True)) as watching:
                 yield from filter(None, map(event_answer, watching))
 
         return Response(stream_with_context(stream()), mimetype=EVENT_STREAM)

@@ -9,12 +9,12 @@ from perdure.v1 import errors_pb2
 NAMES = """
 AccessDenied AlreadyExists Attempt AuditRecord Batch BatchOperation BatchState Blocker Branch CallTimeout Change ChildStep Chosen
 ClaimLost Client Codec Condition Conflict Context Count Cron Definition DefinitionRejected End ErrorReason Event Every ExistingSent
-Explanation Failure Filter Firing Frame FramesReset Gap HookFacts InvalidRequest ManyEvent MapError MapResult MapStep Migration
-Namespace NamespaceLimits NotAllowed NotFound NotImplementedYet Overloaded Page Payload PayloadRejected PayloadUndecodable PerdureError
-PermitHolder Queue Rate RegisteredDefinition Resolution Resource Retry Run Schedule ScheduleTimes ScheduledStart ServerFault ServerInfo
-Signalled Snapshot Start StartOver StartSignal Step StepExplanation StepPolicy StepState StepView Tls Unavailable UnfinishedStep Violation
-Wait WaitStep Wake Woken Worker WorkerSession Workflow WorkflowCancelled WorkflowChanged WorkflowFailed WorkflowNotCompleted
-WorkflowPolicy WorkflowRef WorkflowRemoved WorkflowState WorkflowTerminated
+Explanation Failure Filter Firing Frame FramesReset Gap HookFacts Idle InvalidRequest ManyEvent ManyIdle MapError MapResult MapStep
+Migration Namespace NamespaceLimits NotAllowed NotFound NotImplementedYet Overloaded Page Payload PayloadRejected PayloadUndecodable
+PerdureError PermitHolder Queue Rate RegisteredDefinition Resolution Resource Retry Run Schedule ScheduleTimes ScheduledStart
+ServerFault ServerInfo Signalled Snapshot Start StartOver StartSignal Step StepExplanation StepPolicy StepState StepView Tls
+Unavailable UnfinishedStep Violation Wait WaitStep Wake Woken Worker WorkerSession Workflow WorkflowCancelled WorkflowChanged
+WorkflowFailed WorkflowNotCompleted WorkflowPolicy WorkflowRef WorkflowRemoved WorkflowState WorkflowTerminated
 """
 
 

@@ -1,6 +1,7 @@
 """Watches: they resume by themselves, repeat nothing, and say what is missing."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -8,7 +9,7 @@ import grpc
 import pytest
 from grpc import aio
 
-from perdure import Change, Client, End, Event, Frame, FramesReset, Gap, NotFound, Snapshot
+from perdure import Change, Client, End, Event, Frame, FramesReset, Gap, Idle, NotFound, Snapshot
 from perdure.statuses import STATUS_DETAILS
 from perdure.v1 import watch_pb2, workflow_pb2, workflow_service_pb2
 from tests.client.messages import status
@@ -23,6 +24,8 @@ class WatchServer:
         self.parts = parts
         self.tokens: list[str] = []
         self.hangs = asyncio.Event()
+        self.later: asyncio.Queue[list[watch_pb2.WatchEvent]] = asyncio.Queue()  # what the last stream says behind its part
+        self.left = asyncio.Event()
 
     async def watch(self, request: workflow_service_pb2.WatchRequest, context: Any) -> AsyncIterator[workflow_service_pb2.WatchResponse]:
         self.tokens.append(request.resume_token)
@@ -34,7 +37,11 @@ class WatchServer:
             yield workflow_service_pb2.WatchResponse(events=part)
         if not self.parts:
             self.hangs.set()
-            await asyncio.Event().wait()
+            try:
+                while True:
+                    yield workflow_service_pb2.WatchResponse(events=await self.later.get())
+            finally:
+                self.left.set()
 
     async def _refuse(self, context: Any, code: grpc.StatusCode, reason: str) -> None:
         context.set_trailing_metadata(((STATUS_DETAILS, status(code, reason).SerializeToString()),))
@@ -166,3 +173,43 @@ async def test_a_silent_stream_is_opened_again(watched: Callable[..., Any], monk
     server, client = await watched([[snapshot("t1", 1)], [], [end("t2")]])
     server.parts.insert(1, [])
     assert isinstance((await collect(client))[-1], End)
+
+
+async def test_a_time_limit_around_a_step_loses_and_repeats_nothing(watched: Callable[..., Any]) -> None:
+    server, client = await watched([[snapshot("t1", 1)]])
+    watching = client.run("note", "k").watch()
+    assert isinstance(await anext(watching), Snapshot)
+    for number in range(2, 6):
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(anext(watching), 0.02)
+        server.later.put_nowait([change(f"t{number}", number)])
+        event = await asyncio.wait_for(anext(watching), 5)
+        assert isinstance(event, Change)
+        assert event.seq == number
+    server.later.put_nowait([end("t6")])
+    assert [type(event) async for event in watching] == [End]
+    assert server.tokens == [""], "all in one stream"
+
+
+async def test_a_watch_that_is_dropped_in_a_read_ends_its_stream(watched: Callable[..., Any]) -> None:
+    server, client = await watched([[snapshot("t1", 1)]])
+    watching = client.run("note", "k").watch()
+    await anext(watching)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(anext(watching), 0.02)
+    del watching
+    gc.collect()
+    await asyncio.wait_for(server.left.wait(), 5)
+
+
+async def test_idleness_is_told_to_who_asks_for_it(watched: Callable[..., Any]) -> None:
+    alive = [watch_pb2.WatchEvent(resume_token=f"k{number}", keep_alive=watch_pb2.KeepAlive()) for number in range(3)]
+    script: list[Part] = [[snapshot("t1", 1)], [alive[0]], [alive[1]], [alive[2], end("t2")]]
+    server, client = await watched([*script])
+    events = [event async for event in client.run("note", "k").watch(idle=True)]
+    assert [type(event) for event in events if not isinstance(event, Idle)] == [Snapshot, End]
+    assert {"k0", "k1"} <= {event.resume_token for event in events if isinstance(event, Idle)}, "it moves the token"
+    assert server.tokens == ["", "t1", "k0", "k1"]
+    server.parts = [*script]
+    assert [type(event) for event in await collect(client)] == [Snapshot, End]

@@ -32,13 +32,13 @@ from perdure.errors import (
     WorkflowNotCompleted,
     WorkflowTerminated,
 )
-from perdure.events import Change, End, Event, Frame, FramesReset, Gap, Snapshot
+from perdure.events import Change, End, Event, Frame, FramesReset, Gap, Idle, Snapshot
 from perdure.explanation import Blocker, Explanation, StepExplanation
 from perdure.failure import Failure
 from perdure.fan_out import ChildStep, MapStep, Page
 from perdure.filtering import Filter
 from perdure.hook_facts import HookFacts, UnfinishedStep
-from perdure.many_events import ExistingSent, ManyEvent, StartOver, WorkflowChanged, WorkflowRemoved
+from perdure.many_events import ExistingSent, ManyEvent, ManyIdle, StartOver, WorkflowChanged, WorkflowRemoved
 from perdure.map_result import MapError, MapResult
 from perdure.migration_values import Migration
 from perdure.namespace_values import Namespace, NamespaceLimits
@@ -95,8 +95,10 @@ __all__ = [
     "FramesReset",
     "Gap",
     "HookFacts",
+    "Idle",
     "InvalidRequest",
     "ManyEvent",
+    "ManyIdle",
     "MapError",
     "MapResult",
     "MapStep",

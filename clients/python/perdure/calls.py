@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 import grpc
@@ -238,23 +239,51 @@ class EventStream(Generic[A]):
     def __init__(self, call: Any, codec: Codec | None = None) -> None:
         self._call = call
         self._codec = codec
+        self._reading: asyncio.Task[A | None] | None = None
+        self._silent_at = 0.0
 
     async def read(self) -> A | None:
-        """The next message; None at the stream's end. Raises PerdureError, also when it was silent for too long."""
-        try:
-            async with asyncio.timeout(limits.WATCH_IDLE_TIMEOUT):
-                answer = await self._call.read()
-        except TimeoutError:
-            raise Unavailable("the watch heard nothing, not even a keep-alive") from None
-        except aio.AioRpcError as failure:
-            raise error_of_call(failure) from None
-        if answer is END_OF_STREAM:
-            return None
-        found = cast("A", answer)
-        if self._codec is not None:
-            await unseal_apart(cast("Message", found), self._codec)
-        return found
+        """The next message; None at the stream's end. Raises PerdureError, also when it was silent for too long.
+
+        A read that is cancelled loses nothing: the next one gets the same message.
+        """
+        now = asyncio.get_running_loop().time()
+        if self._reading is None:
+            self._reading = asyncio.create_task(_read(self._call, self._codec))
+            self._reading.add_done_callback(_noted)
+            self._silent_at = now + limits.WATCH_IDLE_TIMEOUT
+        # A cancel of wait() leaves the task alone, and one of the gRPC call's own read would end the call.
+        await asyncio.wait([self._reading], timeout=max(0.0, self._silent_at - now))
+        if not self._reading.done():
+            raise Unavailable("the watch heard nothing, not even a keep-alive")
+        reading, self._reading = self._reading, None
+        return reading.result()
 
     def cancel(self) -> None:
         """Ends it."""
         self._call.cancel()
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def __del__(self) -> None:
+        if self._reading is not None:
+            with suppress(RuntimeError):  # its loop is closed
+                self.cancel()
+
+
+async def _read(call: Any, codec: Codec | None) -> Any:
+    # Knows the call and not its EventStream, so that one which is dropped can end the call.
+    try:
+        answer = await call.read()
+    except aio.AioRpcError as failure:
+        raise error_of_call(failure) from None
+    if answer is END_OF_STREAM:
+        return None
+    if codec is not None:
+        await unseal_apart(cast("Message", answer), codec)
+    return answer
+
+
+def _noted(reading: "asyncio.Task[Any]") -> None:
+    if not reading.cancelled():
+        reading.exception()  # nobody may ask for it any more, and that is no news for the log

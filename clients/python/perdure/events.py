@@ -157,6 +157,14 @@ class Gap(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Idle(Event):
+    """Nothing happened for a while; only told to who asks for it (`idle=True`)."""
+
+    def __str__(self) -> str:
+        return "idle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class End(Event):
     """The workflow has ended."""
 
@@ -181,6 +189,11 @@ def event_of(message: watch_pb2.WatchEvent) -> Event | None:
     kind = message.WhichOneof("event")
     make = _MAKERS.get(kind) if kind is not None else None
     return make(getattr(message, kind or ""), message.resume_token) if make is not None else None
+
+
+def idle_of(token: str) -> Idle:
+    """Nothing happened."""
+    return Idle(resume_token=token)
 
 
 def _snapshot_of(snapshot: workflow_pb2.Workflow, token: str) -> Snapshot:

@@ -84,7 +84,13 @@ class WorkflowFinder:
         return count_of(await self._calls.unary(self._calls.workflows.CountWorkflows, request))
 
     def watch_many(
-        self, where: Filter | None = None, *, with_steps: bool = False, skip_existing: bool = False, resume_token: str = ""
+        self,
+        where: Filter | None = None,
+        *,
+        with_steps: bool = False,
+        skip_existing: bool = False,
+        resume_token: str = "",
+        idle: bool = False,
     ) -> WatchingMany:
         """What there is, then what changes among many workflows, without frames and without an end. Opens itself again after a cut.
 
@@ -95,6 +101,7 @@ class WorkflowFinder:
             with_steps: With their steps.
             skip_existing: Only what changes from now on.
             resume_token: `resume_token` of an earlier event, to go on behind it.
+            idle: Also a ManyIdle event, after 15 s without another and whenever a lost connection is tried again.
 
         The iterator raises InvalidRequest if no index serves the filter, and Unavailable if no server was reached at all.
         """
@@ -105,4 +112,4 @@ class WorkflowFinder:
             skip_existing=skip_existing,
             resume_token=resume_token,
         )
-        return WatchingMany(self._calls, request)
+        return WatchingMany(self._calls, request, idle=idle)

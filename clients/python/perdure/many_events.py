@@ -42,6 +42,16 @@ class StartOver(ManyEvent):
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManyIdle(ManyEvent):
+    """Nothing happened for a while; only told to who asks for it (`idle=True`)."""
+
+
+def many_idle_of(token: str) -> ManyIdle:
+    """Nothing happened."""
+    return ManyIdle(resume_token=token)
+
+
 def many_event_of(message: workflow_service_pb2.WorkflowsEvent) -> ManyEvent | None:
     """The value of a message; None for keep-alives and for kinds that only newer servers know."""
     token = message.resume_token

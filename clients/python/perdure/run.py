@@ -86,7 +86,7 @@ class Run(WorkflowReader):
             if end is not None and time.monotonic() >= end:
                 raise CallTimeout(f"{self!r} has not ended within {timeout}: it is {workflow_state(answer.state)}")
 
-    def watch(self, *, frames: bool = True, follow: bool = False, resume_token: str = "") -> Watching:
+    def watch(self, *, frames: bool = True, follow: bool = False, resume_token: str = "", idle: bool = False) -> Watching:
         """A snapshot, then changes and frames until the end. Opens itself again after a cut, without repeats.
 
         Use it as `async for event in run.watch()`; events are defined in perdure.events.
@@ -95,13 +95,15 @@ class Run(WorkflowReader):
             frames: Also progress frames.
             follow: Go on into the next rounds instead of ending with this one.
             resume_token: `resume_token` of an earlier event, to go on behind it.
+            idle: Also an Idle event, after 15 s without another and whenever a lost connection is tried again: a moment to look
+                whether somebody still reads what you pass on.
 
         The iterator raises NotFound if there is no such workflow, and Unavailable if no server was reached at all.
         """
         request = workflow_service_pb2.WatchRequest(workflow=self._ref(), resume_token=resume_token, include_frames=frames, follow=follow)
         if follow:
             request.workflow.ClearField("round")
-        return Watching(self._calls, request)
+        return Watching(self._calls, request, idle=idle)
 
     async def signal(self, name: str, payload: object = None, *, signal_id: str = "") -> Signalled:
         """Sends a signal; returns when it is stored.

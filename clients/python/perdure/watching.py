@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from perdure.calls import Calls, EventStream
-from perdure.events import Change, End, Event, Frame, Snapshot, event_of
+from perdure.events import Change, End, Event, Frame, Snapshot, event_of, idle_of
 from perdure.following import Following
 from perdure.v1 import workflow_service_pb2
 
@@ -11,8 +11,8 @@ from perdure.v1 import workflow_service_pb2
 class Watching(Following[workflow_service_pb2.WatchResponse, Event]):
     """An asynchronous iterator of events, over as many streams as it takes; made by `run.watch`."""
 
-    def __init__(self, calls: Calls, request: workflow_service_pb2.WatchRequest) -> None:
-        super().__init__(calls, request)
+    def __init__(self, calls: Calls, request: workflow_service_pb2.WatchRequest, *, idle: bool = False) -> None:
+        super().__init__(calls, request, idle_of if idle else None)
         self._request = request
         self._changes: dict[int, int] = {}
         self._frames: dict[tuple[str, int], int] = {}

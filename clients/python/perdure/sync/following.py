@@ -4,7 +4,7 @@
 import time
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Generic, Protocol, Self, TypeVar
 
 from perdure import limits
@@ -24,9 +24,14 @@ class Resumable(Protocol):
 
 
 class Following(Generic[A, E]):
-    """An iterator of events E, over as many streams of answers A as it takes."""
+    """An iterator of events E, over as many streams of answers A as it takes.
 
-    def __init__(self, calls: Calls, request: Resumable) -> None:
+    `idle`: what to yield whenever the server, or the connection to it, brought nothing new; None: nothing.
+    """
+
+    def __init__(self, calls: Calls, request: Resumable, idle: Callable[[str], E] | None = None) -> None:
+        self._idle = idle
+        self._is_idle = False
         self._calls = calls
         self._resumable = request
         self._stream: EventStream[A] | None = None
@@ -45,8 +50,13 @@ class Following(Generic[A, E]):
                 event, token = self._pending.popleft()
                 self._resumable.resume_token = token or self._resumable.resume_token
                 if event is not None and self._is_new(event):
+                    self._is_idle = False
                     return event
+            if self._is_idle and self._idle is not None:
+                self._is_idle = False
+                return self._idle(self._resumable.resume_token)
             self._read_more()
+            self._is_idle = True
         raise StopIteration
 
     def close(self) -> None:
