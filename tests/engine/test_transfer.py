@@ -1,5 +1,7 @@
 """Export and import: a file that stands alone, and a workflow made of it that rests until somebody resumes it."""
 
+import hashlib
+
 import msgspec
 import pytest
 
@@ -12,7 +14,7 @@ from perdure_server.kernel import limits
 from perdure_server.kernel.outcomes import Completed
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.start import OnClosed
-from perdure_server.kernel.workflow import Workflow, WorkflowKey, WorkflowState
+from perdure_server.kernel.workflow import ENDED, Workflow, WorkflowKey, WorkflowState
 from tests.engine.harness import World
 from tests.engine.workers import completing, holding
 from tests.kernel.harness import payload
@@ -160,3 +162,22 @@ async def test_refusals(world: World) -> None:
     assert tried.workflow.key.business_key == "k"
     with pytest.raises(Rejection):
         await server.get(elsewhere("k"), with_payloads=False)
+
+
+def edited(data: bytes, old: bytes, new: bytes) -> bytes:
+    """The file as somebody makes it who edits it by hand, its checksum too."""
+    lines = data.splitlines(keepends=True)[:-1]
+    body = b"".join(lines).replace(old, new)
+    assert body != b"".join(lines)
+    return body + msgspec.json.encode({"type": "end", "sha256": hashlib.sha256(body).hexdigest()}) + b"\n"
+
+
+async def test_a_file_that_was_edited_to_have_ended_with_steps_under_way_is_refused(world: World) -> None:
+    server = await world.server()
+    await half_done(world, server)
+    data = await exported(world, server)
+    for state in (state for state in WorkflowState if state in ENDED):
+        broken = edited(data, b'"state":1', b'"state":%d' % state.value)
+        with pytest.raises(Rejection) as caught:
+            await server.operations.transfer.take_in(broken, THERE)
+        assert caught.value.reason is Reason.EXPORT_INVALID, state

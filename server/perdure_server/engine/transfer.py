@@ -199,8 +199,14 @@ def _check(workflow: Workflow, definition: Definition) -> None:
     ended = sum(step.state in STEP_ENDS for name, step in workflow.steps.items() if name not in definition.hook_steps)
     if workflow.remaining != len(definition.ordinary) - ended or workflow.step_count != len(definition.steps):
         raise invalid("its counts of steps do not fit its steps")
+    if workflow.is_ended and (workflow.remaining or any(_is_under_way(step) for step in workflow.steps.values())):
+        raise invalid(f"it is {workflow.state.name}, and has steps that have not ended")
     if len(workflow.key.business_key.encode()) > limits.KEY_LENGTH:
         raise invalid("its business key is too long")
+
+
+def _is_under_way(step: Step) -> bool:
+    return step.state is not StepState.BLOCKED and step.state not in STEP_ENDS  # a hook whose turn never came stays BLOCKED
 
 
 def _unclaimed(step: Step, now: int) -> Step:
