@@ -11,6 +11,7 @@ from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.ports.store import Subscription
 from perdure_server.store.memory import Moment
 from tests.engine.harness import World
+from tests.engine.permits import Permits, limited
 from tests.engine.workers import completing, failing, holding
 from tests.kernel.harness import chain, payload
 
@@ -182,6 +183,20 @@ async def test_eager_dispatch_does_not_overtake_a_known_backlog(world: World) ->
     assert answer.next_claims == (), "first's b waits in that queue"
     await world.settle()
     assert [claim.key.business_key for claim in worker.held.values()] == ["first"]
+
+
+async def test_a_step_with_permits_is_never_granted_in_the_write_of_a_result(world: World) -> None:
+    server = await world.server()
+    await Permits(world).put(server, capacity=1)
+    await world.define(server, "a", limited("b: a"), "c: a")
+    worker = await world.worker(server, script=holding, slots=5)
+    await world.start(server)
+    await world.settle()
+    answer = await worker.settle(worker.claim("a"))
+    assert answer.error is None
+    assert [claim.plan.name for claim in answer.next_claims] == ["c"]
+    await world.settle()
+    assert [claim.plan.name for claim in worker.got] == ["a", "c", "b"], "it comes when its permit is taken, by a write of its own"
 
 
 async def test_no_grants_past_drain(world: World) -> None:

@@ -68,6 +68,23 @@ async def test_what_a_cancelled_step_says_last_reaches_the_cancel_finalizer(worl
     assert told.json == last.json
 
 
+async def test_a_failure_finalizer_is_told_the_checkpoints_of_what_was_cut_short(world: World) -> None:
+    server = await world.server()
+    await world.define(server, "a", activity("b", retry=ONCE), hook("tidy"), hooks=Hooks(failure_finalizer=Hook("tidy")))
+    worker = await world.worker(server, script=lambda claim: completing(claim) if claim.plan.name == "tidy" else None)
+    await world.start(server)
+    await world.settle()
+    worker.beat(worker.claim("a"), checkpoint=payload("half"), has_checkpoint=True, checkpoint_no=1)
+    await world.settle()
+    await worker.settle(worker.claim("b"), failing(worker.claim("b")))
+    assert names(worker.got) == ["a", "b"], "`a` has its grace"
+    await world.advance(limits.CANCEL_GRACE + limits.SECOND)
+    facts = worker.got[-1].hook
+    assert facts is not None
+    told = {cut.step: (cut.state, cut.checkpoint) for cut in facts.unfinished}
+    assert told == {"a": (StepState.CANCELLED, payload("half")), "b": (StepState.FAILED, None)}
+
+
 async def test_a_best_effort_finalizer_is_tried_by_its_policy_and_passed(world: World) -> None:
     server = await world.server()
     hooks = Hooks(failure_finalizer=Hook("tidy", required=False))

@@ -1,5 +1,7 @@
 """What people ask of one workflow, with workers at work: pause, terminate, replay, resolve, delete; hooks and branches run by a worker."""
 
+import asyncio
+
 import pytest
 
 from perdure_server.engine.people import Conditions
@@ -111,6 +113,21 @@ async def test_a_replay_is_run_to_the_end_by_a_worker(world: World) -> None:
     assert worker.got[2].hook.kind is HookKind.PREPARE_REPLAY
     again = await server.people.replay(Ref(world.key(), None, before.fence), (), Conditions("r", etag_of(before)))
     assert (again.duplicate, again.reopened, again.workflow.state) == (True, (), WorkflowState.COMPLETED)
+
+
+async def test_of_two_replays_by_one_fence_one_happens(world: World) -> None:
+    here, there = await world.server(), await world.server()
+    await world.define(here, activity("a", retry=ONCE))
+    worker = await world.worker(here, script=failing)
+    await world.start(here)
+    await world.settle()
+    worker.script = holding
+    named = Ref(world.key(), None, (await world.stored()).fence)
+    both = await asyncio.gather(*(server.people.replay(named, (), NOW) for server in (here, there)), return_exceptions=True)
+    (refused,) = (answer for answer in both if isinstance(answer, BaseException))
+    assert isinstance(refused, Rejection)
+    assert refused.reason is Reason.FENCED
+    assert (await world.stored()).replays == 1
 
 
 async def test_a_watcher_that_follows_hears_the_second_end(world: World) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import Branch, Definition, Hook, Hooks
-from perdure_server.kernel.effects import StepRequeued
+from perdure_server.kernel.definition import Branch, Definition, Hook, Hooks, Permit
+from perdure_server.kernel.effects import PermitsFreed, StepRequeued
 from perdure_server.kernel.migration import Loss, Migration, check_mapping, losses, migrate
 from perdure_server.kernel.outcomes import Completed
 from perdure_server.kernel.rejection import FieldViolation, Reason
@@ -83,6 +83,18 @@ def test_a_running_claim_of_another_contract_is_fenced_and_its_checkpoint_kept()
     assert go_over(run, to, accepted=frozenset({Loss.RUNNING_CLAIM}))
     assert (run.state("a"), run.step("a").checkpoint is not None) == (StepState.READY, True)
     assert refused(Reason.CLAIM_LOST, lambda: run.complete("a", nonce=token))["cause"] == "SUPERSEDED"
+
+
+def test_a_permit_that_a_running_claim_holds_is_a_loss() -> None:
+    needs = {"permits": (Permit("llm"),)}
+    run = Run(plan(activity("a", **needs)))
+    token = run.grant("a")
+    to = plan(activity("a", version="2", **needs))
+    assert lost(run, to) == [("a", "RUNNING_CLAIM"), ("a", "HELD_PERMIT")]
+    assert refusal(run, to, accepted=frozenset({Loss.RUNNING_CLAIM})) == "HELD_PERMIT"
+    assert (run.state("a"), run.claim("a").nonce, run.count(PermitsFreed)) == (StepState.RUNNING, token, 0)
+    assert go_over(run, to, accepted=ALL)
+    assert (run.state("a"), run.count(PermitsFreed)) == (StepState.READY, 1)
 
 
 def test_steps_are_renamed_with_all_that_they_have() -> None:

@@ -1,20 +1,40 @@
 """ExplainWorkflow and ListAttempts, and what hooks, branches and phases look like on the wire."""
 
+from itertools import pairwise
+
 import grpc
+import pytest
+from msgspec.structs import replace
 
 from perdure.v1 import definition_pb2, workflow_pb2
 from perdure.v1 import workflow_service_pb2 as wire
 from perdure.v1.claim_pb2 import Pool
 from perdure.v1.definition_pb2 import StepPolicy
+from perdure_server.engine.values import QueueFact, Unserved
 from perdure_server.kernel import limits
-from perdure_server.kernel.workflow import Paused, Step, StepState
+from perdure_server.kernel.workflow import Paused, Step, StepState, Throttle
 from perdure_server.rpc.encode import phases
+from tests.kernel.harness import Run, plan
 from tests.rpc.conftest import Served, definition, ref, refused
 from tests.rpc.test_people import fail, get, holding, pause, register, resolve, terminate
 from tests.rpc.worker import connected
 
 State = workflow_pb2.Workflow.State
 Attempt = workflow_pb2.Attempt
+
+
+READY = Step(state=StepState.READY, since=0)
+PHASES: dict[str, tuple[Step, QueueFact | None]] = {  # the first one that a step has is the workflow's
+    "needs_attention": (Step(state=StepState.HELD, since=0), None),
+    "paused": (READY, QueueFact(Unserved.PAUSED, 0, Paused(0))),
+    "executing": (Step(state=StepState.RUNNING, since=0), None),
+    "incompatible": (READY, QueueFact(Unserved.INCOMPATIBLE, 0)),
+    "no_worker": (READY, QueueFact(Unserved.NO_WORKER, 0)),
+    "throttled": (Step(state=StepState.READY, since=0, throttled=Throttle("llm", 0)), None),
+    "queued": (READY, None),
+    "backing_off": (Step(state=StepState.BACKOFF, since=0, claim_no=1), None),
+    "waiting": (Step(state=StepState.WAITING, since=0), None),
+}
 
 
 async def explain(served: Served, step: str = "") -> wire.ExplainWorkflowResponse:
@@ -255,6 +275,14 @@ class TestPhases:
     def test_every_phase_has_its_place(self) -> None:
         assert set(phases.PRECEDENCE) == set(workflow_pb2.Phase.values()) - {workflow_pb2.PHASE_UNSPECIFIED}
         assert len(set(phases.PRECEDENCE)) == len(phases.PRECEDENCE)
+
+    @pytest.mark.parametrize(("stands", "hidden"), list(pairwise(PHASES)))
+    def test_a_workflow_has_the_first_phase_of_its_steps(self, stands: str, hidden: str) -> None:
+        workflow = replace(Run(plan(hidden, stands)).workflow, steps={name: PHASES[name][0] for name in (hidden, stands)})
+        facts = {f"/{name}": fact for name in (hidden, stands) if (fact := PHASES[name][1]) is not None}
+        found = phases.workflow_phase(workflow, facts)
+        assert found is not None
+        assert workflow_pb2.Phase.Name(found.phase) == f"PHASE_{stands.upper()}"
 
     def test_every_live_state_of_a_step_has_a_phase(self) -> None:
         for state in StepState:

@@ -315,6 +315,17 @@ class TestDefinitions:
 
 
 class TestServerInfo:
+    async def test_all_defaults_of_the_contract_are_told(self, served: Served) -> None:
+        told = (await served.admin.GetServerInfo(admin.GetServerInfoRequest())).defaults
+        seconds = {"session_lease": 30, "renew_interval": 10, "acknowledge_window": 5, "attempt_timeout": 600, "cancel_grace": 30}
+        seconds |= {"retention": 30 * 86_400, "tombstone_retention": 30 * 86_400, "sweep_interval": 1, "poll_lease": 30}
+        assert {name: getattr(told, name).ToSeconds() for name in seconds} == seconds
+        assert (told.max_lost_claims, told.priority, told.max_in_flight) == (5, 5, 100)
+        retry = told.retry
+        assert (retry.max_attempts, retry.initial_interval.ToSeconds(), retry.max_interval.ToSeconds()) == (3, 1, 60)
+        assert (retry.backoff_coefficient, retry.jitter) == (2.0, 0.2)
+        assert {field.name for field, _ in told.ListFields()} == set(told.DESCRIPTOR.fields_by_name), "a default that is told nowhere"
+
     async def test_defaults_and_limits_are_those_that_are_enforced(self, served: Served) -> None:
         info = await served.admin.GetServerInfo(admin.GetServerInfoRequest())
         assert info.defaults.session_lease.ToMilliseconds() == limits.SESSION_LEASE
