@@ -193,7 +193,6 @@ EXCEPTIONS: Final = {
     ("Pool", "any_contract"): "of a hello: what it comes to is in step_contracts",
     ("Pool", "definition_index"): "of a hello: what it comes to is in step_contracts",
     ("Pool", "steps"): "of a hello: what it comes to is in step_contracts",
-    ("RegisteredDefinition", "register_time"): "the store orders versions by it, and does not hand it out",
     ("StartWorkflowResult", "response"): "copied whole in _start_group",
     ("TestDefinitionResponse", "warnings"): "a definition that passes has nothing to be warned of",
     ("WorkflowRef", "expected_fence"): "of requests: an answer has the fence beside the reference",

@@ -273,6 +273,8 @@ class TestDefinitions:
         request = admin.RegisterDefinitionRequest(definition=definition("a"), activate=True)
         first, second = await served.admin.RegisterDefinition(request), await served.admin.RegisterDefinition(request)
         assert (first.created, second.created, second.definition.policy_revision) == (True, False, 1)
+        assert first.definition.register_time.seconds > 0
+        assert first.definition == second.definition
         assert (second.definition.active, len(second.warnings)) == (True, 0)
         request.definition.steps[0].policy.priority = 9
         third = await served.admin.RegisterDefinition(request)

@@ -1,12 +1,13 @@
 """Versions over a real channel: options of one step, pauses of definitions."""
 
+import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 
 from perdure.v1 import admin_service_pb2 as admin
 from perdure.v1 import workflow_pb2
 from perdure.v1.definition_pb2 import StepPolicy
 from perdure.v1.resource_pb2 import StepPolicyUpdate
-from tests.rpc.conftest import Served, ref, refused
+from tests.rpc.conftest import Served, definition, ref, refused
 from tests.rpc.test_people import get
 from tests.rpc.worker import connected
 
@@ -74,6 +75,29 @@ async def test_a_definition_is_paused_and_resumed(served: Served) -> None:
         assert [one.HasField("pause") for one in resumed.definitions] == [False]
         await worker.hear_one("pools_changed")
         assert (await worker.claim()).step == "a"
+
+
+REPEATED: dict[str, dict[str, object]] = {
+    "RegisterDefinition": {"definition": definition("a", "b:a"), "activate": True, "update_policy": True},
+    "SetActiveDefinition": {},
+    "UpdatePolicy": {"steps": [StepPolicyUpdate(step="a", policy=StepPolicy(priority=9))]},
+    "PauseDefinition": {"reason": "incident"},
+    "ResumeDefinition": {"reason": "over"},
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+async def test_a_repeat_of_a_verb_on_a_definition_is_no_change(served: Served, name: str) -> None:
+    await served.register("a")
+    made = await served.register("a", "b:a", activate=False)
+    fields = REPEATED[name] | {"request_id": "r"}
+    if name != "RegisterDefinition":
+        fields |= {"workflow_type": "note", "definition_fingerprint": made.fingerprint}
+    request = getattr(admin, f"{name}Request")(**fields)
+    await getattr(served.admin, name)(request)
+    before = await served.admin.ListDefinitions(admin.ListDefinitionsRequest())
+    await getattr(served.admin, name)(request)
+    assert await served.admin.ListDefinitions(admin.ListDefinitionsRequest()) == before
 
 
 async def test_a_pause_of_what_is_not_registered_is_refused(served: Served) -> None:

@@ -21,6 +21,12 @@ def plan(fingerprint: str = "f" * 64, attempts: int = 3) -> Definition:
     return Definition("default", "ingest", (read, wait), version="2", fingerprint=fingerprint)
 
 
+def unregistered(found: Definition | None) -> Definition:
+    """As it was put: without when that was."""
+    assert found is not None
+    return replace(found, registered=None)
+
+
 class RecordsContract:
     """What is put once and looked up often."""
 
@@ -92,17 +98,33 @@ class RecordsContract:
 
     async def test_definition_is_found(self, store: Store) -> None:
         assert await store.definitions.get("default", "ingest", "f" * 64) is None
-        assert await store.definitions.put(plan()) == plan()
-        assert await store.definitions.get("default", "ingest", "f" * 64) == plan()
+        assert unregistered(await store.definitions.put(plan())) == plan()
+        assert unregistered(await store.definitions.get("default", "ingest", "f" * 64)) == plan()
         assert await store.definitions.get("other", "ingest", "f" * 64) is None
 
     async def test_policies_raise_the_policy_revision(self, store: Store) -> None:
         await store.definitions.put(plan())
         assert (await store.definitions.put(plan())).policy_revision == 1
         changed = await store.definitions.put(plan(attempts=9))
-        assert changed == replace(plan(attempts=9), policy_revision=2)
+        assert unregistered(changed) == replace(plan(attempts=9), policy_revision=2)
         assert await store.definitions.put(plan(attempts=9)) == changed
         assert await store.definitions.get("default", "ingest", "f" * 64) == changed
+
+    async def test_the_time_of_the_first_registration_stays(self, store: Store) -> None:
+        before, _ = await store.time()
+        first = await store.definitions.put(plan())
+        after, _ = await store.time()
+        assert first.registered is not None
+        assert before - 2_000 <= first.registered <= after + 2_000
+        await store.definitions.put(plan("e" * 64))
+        changed = await store.definitions.put(plan(attempts=9))
+        again = await store.definitions.change(plan(attempts=8), changed.policy_revision)
+        paused = await store.definitions.pause("default", "ingest", "f" * 64, Paused(NOW))
+        versions = await store.definitions.versions("default", "ingest")
+        assert again is not None
+        assert paused is not None
+        assert {found.registered for found in (changed, again, paused, versions[1])} == {first.registered}
+        assert await store.definitions.get("default", "ingest", "f" * 64) == paused
 
     async def test_a_pause_is_kept_beside_the_plan(self, store: Store) -> None:
         await store.definitions.put(plan())
@@ -148,7 +170,7 @@ class RecordsContract:
         assert not await store.definitions.delete(marked)
         assert await store.definitions.get("default", "ingest", "f" * 64) is None
         assert [found.fingerprint[0] for found in await store.definitions.versions("default", "ingest")] == ["e"]
-        assert await store.definitions.put(plan()) == plan(), "it begins again"
+        assert unregistered(await store.definitions.put(plan())) == plan(), "it begins again"
 
     async def test_what_is_put_again_is_deleted_no_more(self, store: Store) -> None:
         known = await store.definitions.put(plan())
@@ -175,8 +197,9 @@ class RecordsContract:
 
     async def test_c02_definitions_registered_at_once_are_one(self, store: Store) -> None:
         results = await asyncio.gather(*(store.definitions.put(plan()) for _ in range(20)))
-        assert all(result == plan() for result in results)
-        assert list(await store.definitions.versions("default", "ingest")) == [plan()]
+        assert unregistered(results[0]) == plan()
+        assert all(result == results[0] for result in results)
+        assert list(await store.definitions.versions("default", "ingest")) == [results[0]]
 
     async def test_versions_are_newest_first(self, store: Store) -> None:
         for letter in "abc":
@@ -215,6 +238,6 @@ class RecordsContract:
     async def test_policies_change_over_those_that_were_read(self, store: Store) -> None:
         first = await store.definitions.put(plan())
         second = await store.definitions.change(plan(attempts=9), first.policy_revision)
-        assert second == replace(plan(attempts=9), policy_revision=2)
+        assert unregistered(second) == replace(plan(attempts=9), policy_revision=2)
         assert await store.definitions.change(plan(attempts=7), first.policy_revision) is None
         assert await store.definitions.get("default", "ingest", "f" * 64) == second

@@ -160,8 +160,7 @@ class Catalog:
 
     async def change(self, known: Definition, prepared: Definition) -> Definition | None:
         """Store other policies over those of `known`. None = others are stored by now. Raises StoreUnavailable."""
-        same = replace(prepared, policy_revision=known.policy_revision, paused=known.paused) == known
-        stored = known if same else await self._store.change(prepared, known.policy_revision)
+        stored = known if prepared.offers_the_same(known) else await self._store.change(prepared, known.policy_revision)
         self.forget()
         return stored
 

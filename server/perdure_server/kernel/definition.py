@@ -158,10 +158,19 @@ class _Structure(Struct, frozen=True, omit_defaults=True):
     policy_revision: int = 1
     paused: Paused | None = None  # no step of its instances is granted; kept beside the plan
     deleted: Deletion | None = None  # of no new use; kept beside the plan, for what was started by it at that moment
+    registered: int | None = None  # when it was first stored (store time, ms); the store's, kept beside the plan
 
 
 class Definition(_Structure, frozen=True, omit_defaults=True, dict=True):
     """A registered plan. `fingerprint`, contracts and `policy_revision` are the server's."""
+
+    def offers_the_same(self, other: "Definition") -> bool:
+        """Whether plan and policies are equal, whatever was kept beside them."""
+        return self.alone() == other.alone()
+
+    def alone(self) -> "Definition":
+        """Plan and policies, without what is kept beside them."""
+        return replace(self, policy_revision=1, paused=None, deleted=None, registered=None)
 
     @cached_property
     def by_name(self) -> dict[str, StepDefinition]:

@@ -1,7 +1,5 @@
 """AdminService, as far as this server has it: definitions, workers, and the facts about the server itself."""
 
-from msgspec.structs import replace
-
 from perdure.v1 import admin_service_pb2 as wire
 from perdure_server.engine.catalog import DefinitionName
 from perdure_server.engine.service import Engine
@@ -183,7 +181,7 @@ class AdminService(OperationsService, ResourcesService, SchedulesService, Versio
         known = next((version for version in versions if version.fingerprint == prepared.fingerprint), None)
         response = wire.RegisterDefinitionResponse(created=known is None)
         kept = known is not None and not request.update_policy
-        if known is not None and kept and not _same(known, prepared):
+        if known is not None and kept and not known.offers_the_same(prepared):
             text = "The policies differ from the stored ones, which are kept; set update_policy to take these."
             response.warnings.add(field="definition", description=text)
         stored, active = await self._engine.register(
@@ -199,10 +197,6 @@ def _name(
 ) -> tuple[str, str]:
     values.name(request.workflow_type, "workflow_type", TYPE_NAME, faults)
     return values.namespace(request.namespace, "namespace", faults), request.workflow_type
-
-
-def _same(stored: Definition, prepared: Definition) -> bool:
-    return replace(stored, policy_revision=prepared.policy_revision, paused=None) == prepared
 
 
 def _serves(session: Session, request: wire.ListWorkersRequest) -> bool:

@@ -5,6 +5,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -21,7 +22,8 @@ from perdure_server.store.replies import confirmed, is_duplicate
 DEFINITIONS: Final = "definitions"
 ACTIVE: Final = "active_definitions"
 
-_BESIDE: Final = ("paused", "deleted")  # kept beside the plan, so that they are no change of a policy
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
+_BESIDE: Final = ("paused", "deleted", "registered")  # kept beside the plan, so that they are no change of a policy
 _UNMARKED: Final = {"deleted": {"$exists": False}}
 
 Document = dict[str, Any]
@@ -63,6 +65,8 @@ def decode_definition(document: Document) -> Definition:
             if "kind" in step:
                 step["kind"] = StepKind[step["kind"]]
         beside = {name: document[name] for name in _BESIDE if name in document}
+        if "registered" in beside:
+            beside["registered"] = _milliseconds(beside["registered"])
         definition = msgspec.convert(plan | beside, Definition)
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptDocument("a stored definition does not decode") from error
@@ -72,15 +76,16 @@ def decode_definition(document: Document) -> Definition:
 
 
 def with_policy_revision(definition: Definition, policy_revision: int) -> Definition:
-    """The same plan under another policy revision, not paused, not deleted."""
-    return msgspec.structs.replace(definition, policy_revision=policy_revision, paused=None, deleted=None)
+    """The same plan under another policy revision, with nothing beside it: not paused, not deleted, not registered."""
+    return msgspec.structs.replace(definition, policy_revision=policy_revision, paused=None, deleted=None, registered=None)
 
 
 def offered_over(definition: Definition, stored: Definition) -> Definition | None:
     """What a definition becomes over the stored one of its fingerprint; None = nothing changes."""
-    if with_policy_revision(definition, stored.policy_revision) == with_policy_revision(stored, stored.policy_revision):
+    if definition.offers_the_same(stored):
         return None if stored.deleted is None else msgspec.structs.replace(stored, deleted=None)
-    return msgspec.structs.replace(definition, policy_revision=stored.policy_revision + 1, paused=stored.paused, deleted=None)
+    offered = with_policy_revision(definition, stored.policy_revision + 1)
+    return msgspec.structs.replace(offered, paused=stored.paused, registered=stored.registered)
 
 
 class MongoDefinitions:
@@ -98,7 +103,7 @@ class MongoDefinitions:
                 offered = with_policy_revision(definition, 1)
                 registered = (await self._connection.admin_command({"hello": 1}))["localTime"]
                 if await self._insert(DEFINITIONS, {**encode_definition(offered), "registered": registered}):
-                    return offered
+                    return msgspec.structs.replace(offered, registered=_milliseconds(registered))
                 continue
             changed = offered_over(definition, stored)
             if changed is None:
@@ -219,6 +224,10 @@ class MongoDefinitions:
         """As the port says."""
         found = await self._find(ACTIVE, {"namespace": namespace}, {"workflow_type": 1})
         return [_decode_active(document) for document in found]
+
+
+def _milliseconds(time: datetime) -> int:
+    return (time.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)  # the driver's times are UTC without saying so
 
 
 def _as_read(stored: Definition) -> Document:

@@ -95,7 +95,7 @@ class MemoryStore:
         self.payloads = payloads
         self.workflows = self.documents = MemoryWorkflows(self._around, payloads, document_bytes)
         self.sessions = MemorySessions(self._around)
-        self.definitions = MemoryDefinitions(self._around)
+        self.definitions = MemoryDefinitions(self._around, clock)
         self.resources = MemoryResources(self._around)
         self.audit = MemoryAudit(self._around)
         self.batches = MemoryBatches(self._around)

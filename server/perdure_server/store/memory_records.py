@@ -90,8 +90,9 @@ class MemoryPayloads:
 class MemoryDefinitions:
     """The port's Definitions; kept as the documents that MongoDB would keep."""
 
-    def __init__(self, around: Around) -> None:
+    def __init__(self, around: Around, clock: Callable[[], int]) -> None:
         self._around = around
+        self._clock = clock
         self._stored: dict[tuple[str, str, str], Definition] = {}
         self._active: dict[tuple[str, str], ActiveDefinition] = {}
 
@@ -101,11 +102,11 @@ class MemoryDefinitions:
         def apply() -> Definition:
             key = (definition.namespace, definition.workflow_type, definition.fingerprint)
             stored = self._stored.get(key)
-            offered = with_policy_revision(definition, 1) if stored is None else offered_over(definition, stored)
+            offered = self._fresh(definition) if stored is None else offered_over(definition, stored)
             if offered is None:
                 assert stored is not None, "nothing changes only over a stored one"
                 return stored
-            self._stored[key] = replace(decode_definition(encode_definition(offered)), paused=offered.paused)
+            self._stored[key] = replace(decode_definition(encode_definition(offered)), paused=offered.paused, registered=offered.registered)
             return offered
 
         return await self._around("definitions.put", apply)
@@ -119,7 +120,7 @@ class MemoryDefinitions:
             if stored is None or stored.policy_revision != over or stored.deleted is not None:
                 return None
             offered = encode_definition(with_policy_revision(definition, over + 1))
-            self._stored[key] = replace(decode_definition(offered), paused=stored.paused)
+            self._stored[key] = replace(decode_definition(offered), paused=stored.paused, registered=stored.registered)
             return self._stored[key]
 
         return await self._around("definitions.change", apply)
@@ -213,6 +214,9 @@ class MemoryDefinitions:
             return stored is not None
 
         return await self._around("definitions.delete", apply)
+
+    def _fresh(self, definition: Definition) -> Definition:
+        return replace(with_policy_revision(definition, 1), registered=self._clock())
 
     def _same_deletion(self, marked: Definition) -> Definition | None:
         stored = self._stored.get(_key_of(marked))

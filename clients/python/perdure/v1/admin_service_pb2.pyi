@@ -87,7 +87,7 @@ class RegisterDefinitionRequest(_message.Message):
     validate_only: _builtins.bool
     """Computes fingerprint and contracts, names faults, stores nothing."""
     request_id: _builtins.str
-    """Makes a repeat recognisable. Empty: not; the same content is no change anyway."""
+    """For the audit trail; it is not remembered: the same content again is no change."""
     update_policy: _builtins.bool
     """Where the fingerprint is known already and policies differ: take these policies. Default: keep the stored ones and warn."""
     @_builtins.property

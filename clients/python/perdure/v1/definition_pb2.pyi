@@ -780,7 +780,7 @@ class RegisteredDefinition(_message.Message):
 
     @_builtins.property
     def register_time(self) -> _timestamp_pb2.Timestamp:
-        """When it was first registered. Not told by this server: versions are listed newest first."""
+        """When it was first registered. Absent where a new one was only checked."""
 
     @_builtins.property
     def pause(self) -> Global___Pause:

@@ -25,6 +25,8 @@ def registered(target: wire.RegisteredDefinition, source: Definition, active: bo
     if source.paused is not None:
         target.pause.actor, target.pause.reason = source.paused.actor, source.paused.reason
         values.time(target.pause.pause_time, source.paused.since)
+    if source.registered is not None:
+        values.time(target.register_time, source.registered)
     target.etag = etag(source, active)
     target.step_contracts.update({step.name: step.contract for step in source.steps if step.by_worker})
 
