@@ -189,7 +189,6 @@ EXCEPTIONS: Final = {
     ("BackendInfo", "since_time"): "of coordination nobody keeps it: whether it can be reached is asked at each call",
     ("Batch", "filter"): "as sent",
     ("Batch", "operation"): "as sent",
-    ("NamespaceUsage", "stored_bytes"): "not measured yet; its limit is kept and not enforced",
     ("Pool", "any_contract"): "of a hello: what it comes to is in step_contracts",
     ("Pool", "definition_index"): "of a hello: what it comes to is in step_contracts",
     ("Pool", "steps"): "of a hello: what it comes to is in step_contracts",

@@ -4,12 +4,12 @@ import asyncio
 
 from msgspec.structs import replace
 
-from perdure_server.kernel.namespace import Namespace, NamespaceLimits, NamespaceSettings, Tally
+from perdure_server.kernel.namespace import Measure, Namespace, NamespaceLimits, NamespaceSettings, Tally
 from perdure_server.kernel.schedule import Cron, Fired, Firing, Interval, Overlap, Run, Schedule, ScheduledStart, ScheduleSettings
 from perdure_server.kernel.values import Payload
-from perdure_server.kernel.workflow import WorkflowKey
+from perdure_server.kernel.workflow import Tombstone, WorkflowKey, WorkflowState
 from perdure_server.ports.store import Store
-from tests.store.instances import NOW
+from tests.store.instances import NOW, started
 
 KEY = WorkflowKey("default", "ingest", "nightly@2026")
 
@@ -122,9 +122,33 @@ class NamespacesContract:
         assert [found.name for found in await store.namespaces.list("", 10)] == ["a", "b", "c"]
         assert [found.name for found in await store.namespaces.list("a", 1)] == ["b"]
 
+    async def test_stored_bytes_are_documents_and_payloads_of_the_namespace_alone(self, store: Store) -> None:
+        assert await store.namespaces.stored_bytes("default") == 0
+        workflows = [started(start_time=NOW + number // 150) for number in range(450)]
+        other = replace(started(), key=WorkflowKey("other", "ingest", "k"))
+        await asyncio.gather(*(store.workflows.commit(None, workflow) for workflow in (*workflows, other)))
+        documents = sum(store.workflows.document_bytes(workflow) for workflow in workflows)
+        before = await store.namespaces.stored_bytes("default")
+        assert documents <= before <= documents + 450 * 64, "the store has fields of its own"
+        for number, owner in ((3, workflows[0]), (5, workflows[449]), (7, other)):
+            await store.payloads.put(owner.run_id, [Payload(binary=b"x" * number * 100_000)], NOW, owner.workflow_id)
+        assert await store.namespaces.stored_bytes("default") == before + 800_000
+        await store.workflows.delete(workflows[449])
+        assert before + 298_000 < await store.namespaces.stored_bytes("default") < before + 300_000
+
+    async def test_archived_rounds_count_and_tombstones_do_not(self, store: Store) -> None:
+        live = started()
+        archived = replace(started(live.key.business_key), archived=True, state=WorkflowState.COMPLETED)
+        for workflow in (live, archived):
+            await store.workflows.commit(None, workflow)
+        both = await store.namespaces.stored_bytes("default")
+        assert both >= store.workflows.document_bytes(live) + store.workflows.document_bytes(archived)
+        await store.workflows.commit(None, started(tombstone=Tombstone(NOW)))
+        assert await store.namespaces.stored_bytes("default") == both
+
     async def test_a_tally_is_changed_conditionally(self, store: Store) -> None:
         first = Tally("a", 1, window=7, taken=3, watchers={"s.1": (2, 5_000)})
-        second = replace(first, revision=2, taken=4, watchers={})
+        second = replace(first, revision=2, taken=4, watchers={}, measure=Measure(2**40, NOW, NOW + 1))
         assert await store.namespaces.tally("a") is None
         assert await store.namespaces.put_tally(None, first)
         assert not await store.namespaces.put_tally(None, first)

@@ -29,13 +29,14 @@ Change = Callable[[NamespaceSettings], NamespaceSettings]
 class Usage(Struct, frozen=True):
     """What a namespace uses: open workflows (counted up to 10,000), starts per second in the last minute, worker sessions.
 
-    Watchers are counted only where they are limited.
+    Watchers and stored bytes are counted only where they are limited.
     """
 
     open_workflows: int
     starts_per_second: float
     sessions: int
     watchers: int = 0
+    stored_bytes: int = 0
 
 
 class Namespaces:
@@ -47,6 +48,7 @@ class Namespaces:
         self._sessions = parts.store.sessions
         self._clock = parts.clock
         self._known: dict[str, NamespaceSettings] = {}
+        self.byte_limits: dict[str, int] = {}  # of those namespaces that have this limit
         self._usages: dict[str, tuple[int, Usage]] = {}
 
     async def refresh_step(self) -> None:
@@ -61,7 +63,12 @@ class Namespaces:
         while page := await self._store.list(after, _READ_AT_ONCE):
             found |= {namespace.name: namespace.settings for namespace in page}
             after = page[-1].name
+        self._keep(found)
+
+    def _keep(self, found: dict[str, NamespaceSettings]) -> None:
         self._known = found
+        most = {name: settings.limits.stored_bytes for name, settings in found.items() if settings.limits is not None}
+        self.byte_limits = {name: limit for name, limit in most.items() if limit is not None}
 
     def limited(self, name: str) -> NamespaceLimits | None:
         """Its limits; None: it has none."""
@@ -105,7 +112,7 @@ class Namespaces:
             )
             if conditions.validate_only or await self._store.put(stored, new):
                 if not conditions.validate_only:
-                    self._known[name] = settings
+                    self._keep({**self._known, name: settings})
                 return new, stored is None
         raise StoreUnavailable("the namespace is being changed by too many at once")
 
@@ -136,7 +143,8 @@ class Namespaces:
         tally = await self._store.tally(name)
         fresh = self._clock.unshifted() - limits.QUOTA_FORGET
         watchers = sum(count for count, said in tally.watchers.values() if said >= fresh) if tally is not None else 0
-        usage = Usage(open_workflows, started / (limits.MINUTE / limits.SECOND), len(sessions), watchers)
+        stored = tally.measure.bytes if name in self.byte_limits and tally is not None and tally.measure is not None else 0
+        usage = Usage(open_workflows, started / (limits.MINUTE / limits.SECOND), len(sessions), watchers, stored)
         if len(self._usages) > _READ_AT_ONCE:
             self._usages.clear()
         self._usages[name] = now, usage

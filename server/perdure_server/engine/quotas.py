@@ -6,6 +6,7 @@
 | open workflows | exact on one server; what other servers have started is counted every 5 s (less often where counting takes long) |
 | sessions | counted in the store when a new one comes |
 | watchers | exact on one server; those of other servers are known within 5 s |
+| stored bytes | measured every 5 s or more seldom: stored_bytes.py |
 
 Children are never refused: their parent was let in. A start whose key has an open workflow is no new one, and is let through.
 """
@@ -21,10 +22,11 @@ from msgspec.structs import replace
 
 from perdure_server.engine.namespaces import Namespaces
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.stored_bytes import StoredBytes, exceeded, size_of
 from perdure_server.engine.values import Started
 from perdure_server.kernel import limits
 from perdure_server.kernel.namespace import NamespaceLimits, Tally
-from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.start import Start
 from perdure_server.kernel.workflow import ENDED, WorkflowState
 from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.ports.store import WorkflowQuery
@@ -66,10 +68,14 @@ class Quotas:
         self._clock = parts.clock
         self._server_id = parts.settings.server_id
         self._known: dict[str, _Here] = {}
+        self.bytes = StoredBytes(parts, namespaces)
 
-    async def admit_start(self, namespace: str, limit: NamespaceLimits, check: Check) -> None:
+    async def admit_start(self, command: Start, limit: NamespaceLimits, check: Check) -> None:
         """Let a start in. `check` tells what would come of it. Raises Rejection QUOTA_EXCEEDED, StoreUnavailable."""
+        namespace = command.key.namespace
         here = self._here(namespace)
+        if self.bytes.is_full(namespace) and (command.signals or (await check()).created):
+            raise self.bytes.refusal(namespace)
         if limit.open_workflows is not None:
             await self._count_open(namespace, here, limit.open_workflows)
             if here.open >= limit.open_workflows and (await check()).created:
@@ -77,6 +83,7 @@ class Quotas:
         if limit.starts_per_second is not None:
             await self._take_start(namespace, here, limit.starts_per_second)
         here.open += 1
+        self.bytes.add(namespace, size_of(command))
 
     async def admit_session(self, namespace: str) -> None:
         """Let a new worker session in. Raises Rejection QUOTA_EXCEEDED, StoreUnavailable."""
@@ -95,12 +102,13 @@ class Quotas:
         return self._counted(namespace, limit.watchers, batches)
 
     async def step(self) -> None:
-        """Tell the other servers how many watchers are here, where that is limited."""
+        """Tell the other servers how many watchers are here, where that is limited, and measure bytes, where those are."""
         await self._clock.sleep(limits.QUOTA_TELL)
         now = self._clock.unshifted()
         for namespace, here in tuple(self._known.items()):
             if here.watchers != here.told_watchers or (here.watchers and now - here.told >= limits.QUOTA_TELL_AGAIN):
                 await self._tell_watchers(namespace, here)
+        await self.bytes.step()
 
     async def _counted(self, namespace: str, most: int, batches: AsyncIterator[T]) -> AsyncIterator[T]:
         here = self._here(namespace)
@@ -168,7 +176,8 @@ class Quotas:
                 here.left = await self._share(namespace, here, window, most)
                 here.window = window
                 if not here.left:
-                    raise exceeded(namespace, "starts_per_second", rate)
+                    rest = (window + 1) * length - self._clock.now()
+                    raise exceeded(namespace, "starts_per_second", rate, max(rest, 1))
 
     async def _share(self, namespace: str, here: _Here, window: int, most: int) -> int:
         """Take a share of the window's starts; 0 = there are no more."""
@@ -196,10 +205,3 @@ class Quotas:
 
     def _here(self, namespace: str) -> _Here:
         return self._known.setdefault(namespace, _Here(asyncio.Lock()))
-
-
-def exceeded(namespace: str, name: str, limit: float) -> Rejection:
-    """A limit of a namespace is reached."""
-    shown = f"{limit:g}"
-    text = f"Namespace {namespace} is at its limit of {shown} {name.replace('_', ' ')}; see PutNamespace."
-    return Rejection(Reason.QUOTA_EXCEEDED, text, scope="namespace", namespace=namespace, limit_name=name, limit=shown)

@@ -97,12 +97,10 @@ class Engine:
         entropy: Entropy | None = None,
         outboxes: Sequence[Outbox] = (),
     ) -> None:
-        self.clock = clock
-        self.settings = settings
+        self.clock, self.settings = clock, settings
         entropy = entropy or Entropy()
         parts = Parts(store, coordination, telemetry, clock, settings, entropy, Supervisor(clock))
-        self.store, self.sessions, self.coordination = store, store.sessions, coordination
-        self.entropy = entropy
+        self.store, self.sessions, self.coordination, self.entropy = store, store.sessions, coordination, entropy
         self.supervisor = parts.supervisor
         self.claims = ClaimTable()
         self.turns = ClaimTurns()
@@ -210,7 +208,7 @@ class Engine:
         if validate_only:
             return await self.rounds.check(command, definition)
         if (limit := self.namespaces.limited(key.namespace)) is not None:
-            await self.quotas.admit_start(key.namespace, limit, partial(self.rounds.check, command, definition))
+            await self.quotas.admit_start(command, limit, partial(self.rounds.check, command, definition))
         command = replace(command, wake_secret=self.entropy.hex(16))
         if self.spill.needed(workflow_id, [command.input, *(signal.payload for signal in command.signals)]):
             command = await self.spill.start(workflow_id, command)
@@ -228,6 +226,8 @@ class Engine:
         address = target if isinstance(target, Ref) else decode_wake_token(target)
         ref = target if isinstance(target, Ref) else None
         workflow_id = address.key.workflow_id if isinstance(address, Ref) else address.workflow_id
+        if self.namespaces.byte_limits:
+            await self.quotas.bytes.admit_signal(self, target, signal)
         signal = replace(signal, time=self.clock.now())
         if self.spill.needed(workflow_id, [signal.payload]):
             owner = await self.queries.load(workflow_id, ref)

@@ -21,6 +21,7 @@ class Starters:
         self.namespaces = Namespaces(parts)
         self.quotas = Quotas(parts, self.namespaces)
         engine.polls.admit = self.quotas.admit_session
+        engine.operations.transfer.admit = self.quotas.bytes.admit_import
         engine.retention.kept_for = self.namespaces.tombstone_retention
         engine.children.completed = self.namespaces.completed
         self.schedules = Schedules(engine)

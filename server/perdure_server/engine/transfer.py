@@ -1,6 +1,6 @@
 """ExportWorkflow and ImportWorkflow: one workflow with all that belongs to it, as a file; and such a file as a paused workflow."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -63,6 +63,7 @@ class Transfer:
         self._queries = queries
         self._rounds = rounds
         self._hub = hub
+        self.admit: Callable[[str, int], None] | None = None  # raises when the namespace has no room for so many bytes
 
     async def export(self, ref: Ref, omit_payloads: bool, include_rounds: bool) -> AsyncIterator[bytes]:
         """The lines of the file."""
@@ -104,6 +105,8 @@ class Transfer:
             made = self._made(content.workflow, definition, (key, existing), destination)
             if destination.validate_only:
                 return View(made, definition)
+            if self.admit is not None:
+                self.admit(destination.namespace, len(data))
             await self._know(definition)
             await self._store_payloads(content, made)
             if await self._workflows.commit(existing, made):

@@ -4,13 +4,21 @@ from msgspec import Struct
 
 
 class NamespaceLimits(Struct, frozen=True, omit_defaults=True):
-    """How much at once; None = no limit but the server's. `stored_bytes` is stored and shown, and not enforced yet."""
+    """How much at once; None = no limit but the server's."""
 
     open_workflows: int | None = None
     starts_per_second: float | None = None
     stored_bytes: int | None = None
     watchers: int | None = None
     sessions: int | None = None
+
+
+class Measure(Struct, frozen=True):
+    """How many bytes a namespace stores. Times in ms."""
+
+    bytes: int
+    time: int  # when measuring began; 0 = never measured
+    again: int  # not to be measured anew before
 
 
 class Tally(Struct, frozen=True, omit_defaults=True):
@@ -21,6 +29,7 @@ class Tally(Struct, frozen=True, omit_defaults=True):
     window: int = 0  # which second, or longer time, `taken` is of
     taken: int = 0  # starts that servers have taken of it
     watchers: dict[str, tuple[int, int]] = {}  # server id to how many are open there, and when that was said
+    measure: Measure | None = None  # where the bytes are limited
 
 
 class NamespaceSettings(Struct, frozen=True, omit_defaults=True):

@@ -71,6 +71,7 @@ class Rejection(Exception):
         self.reason = reason
         self.message = message
         self.facts: Mapping[str, str] = facts
+        self.retry_after = 0  # ms after which a repeat may succeed; 0 = as usual for the reason
 
 
 class FieldViolation(Exception):

@@ -44,5 +44,11 @@ class Namespaces(Protocol):
     async def put_tally(self, old: Tally | None, new: Tally) -> bool:
         """Store `new` if `old` still is what is stored, or, with None, if there is none. False = it was not so."""
 
+    async def stored_bytes(self, name: str) -> int:
+        """Bytes of the documents of all its workflows and rounds and of their payloads, measured now: slow where there are many.
+
+        What changes meanwhile counts once, twice, or not at all.
+        """
+
     async def list(self, after: str, limit: int) -> Sequence[Namespace]:
         """Namespaces by name, those behind `after` ("" = all)."""

@@ -146,7 +146,7 @@ _RESOURCES: Final[Mapping[str, str]] = {
 def to_status(error: BaseException, resource: str = "") -> Status:
     """The status that a client gets for `error`. `resource` names what the request was about, for ResourceInfo. Logs what is INTERNAL."""
     if isinstance(error, Rejection):
-        return _status(error.reason.name, error.message, error.facts, resource)
+        return _status(error.reason.name, error.message, error.facts, resource, error.retry_after)
     if isinstance(error, CallRefused):
         return _status(error.reason, error.message, error.facts, resource)
     if isinstance(error, FieldViolation):
@@ -184,13 +184,13 @@ def _log(error: BaseException) -> str:
     return incident_id
 
 
-def _status(reason: str, message: str, facts: Mapping[str, str], resource: str) -> Status:
+def _status(reason: str, message: str, facts: Mapping[str, str], resource: str, retry_after: int = 0) -> Status:
     code = _code(reason, facts)
     status = Status(code=code.value[0], message=_shortened(message))
     _pack(status, ErrorInfo(reason=reason, domain=DOMAIN, metadata={name: _shortened(value) for name, value in facts.items()}))
     if code in {StatusCode.RESOURCE_EXHAUSTED, StatusCode.UNAVAILABLE}:
         delay = RetryInfo()
-        delay.retry_delay.FromMilliseconds(_RETRY_DELAYS[reason])
+        delay.retry_delay.FromMilliseconds(retry_after or _RETRY_DELAYS[reason])
         _pack(status, delay)
     if code in {StatusCode.NOT_FOUND, StatusCode.ALREADY_EXISTS}:
         _pack(status, ResourceInfo(resource_type=_RESOURCES[reason], resource_name=_shortened(resource), description=_shortened(message)))

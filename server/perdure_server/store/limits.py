@@ -24,6 +24,7 @@ DOCUMENT_BYTES: Final = 16 * 1024 * 1024  # MongoDB's own bound
 LISTED_DEFINITIONS: Final = 10_000
 OUTLINED_STEPS: Final = 64  # steps whose contents are left out by name
 OUTLINES_TOGETHER: Final = 100
+MEASURED_TOGETHER: Final = 200  # documents whose size is asked for in one command
 LOST_RACES: Final = 20  # each means that somebody else got on; more in a row is a fault
 
 # Of the sessions that transactions run in: how long a server may be silent until others kill them, how often it says that it lives, and how

@@ -100,7 +100,7 @@ class MemoryStore:
         self.audit = MemoryAudit(self._around)
         self.batches = MemoryBatches(self._around)
         self.schedules = MemorySchedules(self._around)
-        self.namespaces = MemoryNamespaces(self._around)
+        self.namespaces = MemoryNamespaces(self._around, self.documents.stored_bytes)
 
     async def open(self) -> None:
         """Nothing to connect."""
@@ -136,6 +136,12 @@ class MemoryWorkflows:
         self._payloads = payloads
         self._document_bytes = document_bytes
         self._stored: dict[bytes, _Stored] = {}
+
+    def stored_bytes(self, namespace: str) -> int:
+        """Bytes of the documents and payloads of a namespace."""
+        mine = ((key, stored) for key, stored in self._stored.items() if stored.document["namespace"] == namespace)
+        found = {key: len(stored.raw) for key, stored in mine if "tombstone" not in stored.document}
+        return sum(found.values()) + self._payloads.owned_bytes(found)
 
     async def commit(self, old: Workflow | None, new: Workflow) -> bool:
         """As the port says. What is written is settled before the first await, as in the real one."""

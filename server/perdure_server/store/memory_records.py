@@ -1,6 +1,6 @@
 """Payloads and definitions of the in-memory store."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -73,6 +73,16 @@ class MemoryPayloads:
             return old_payloads(rows, put_until, limit)
 
         return await self._around("payloads.old", apply)
+
+    def owned_bytes(self, owners: Container[bytes]) -> int:
+        """Bytes of the payloads of these workflows."""
+        found = (
+            payload
+            for run_id, stored in self._stored.items()
+            for name, payload in stored.items()
+            if self._facts[run_id + name][1] in owners
+        )
+        return sum(payload.inline_size for payload in found)
 
     def forget(self, run_id: str) -> None:
         """Removes all of a run, when its workflow is removed."""

@@ -149,6 +149,7 @@ def _put(identity: str, payload: Payload, now: int, owner: bytes) -> Document:
         content["metadata"] = [[key, value] for key, value in payload.metadata.items()]
     if owner:
         content["owner"] = owner
+    content["bytes"] = payload.inline_size
     return {"q": {"_id": identity}, "u": {"$setOnInsert": content, "$max": {"touched": now}}, "upsert": True, "multi": False}
 
 

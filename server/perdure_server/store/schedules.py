@@ -1,19 +1,21 @@
 """The `schedules` and `namespaces` collections, and the same in memory."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import to_builtins
+from msgspec.structs import astuple
 
-from perdure_server.kernel.namespace import Namespace, Tally
+from perdure_server.kernel.namespace import Measure, Namespace, Tally
 from perdure_server.kernel.schedule import Overlap, Schedule
 from perdure_server.ports.errors import CorruptDocument
 from perdure_server.store.collection import Collection
 from perdure_server.store.definitions import identity
 from perdure_server.store.driver import Connection
 from perdure_server.store.memory_records import Around
+from perdure_server.store.stored_bytes import stored_bytes
 
 SCHEDULES: Final = "schedules"
 NAMESPACES: Final = "namespaces"
@@ -122,6 +124,7 @@ class MongoNamespaces:
     def __init__(self, connection: Connection, linearizable: str) -> None:
         self._namespaces = Collection(connection, NAMESPACES, linearizable)
         self._tallies = Collection(connection, TALLIES, linearizable)
+        self._connection = connection
 
     async def get(self, name: str) -> Namespace | None:
         """As the port says."""
@@ -141,6 +144,10 @@ class MongoNamespaces:
         """As the port says."""
         return await _put(self._tallies, _encode_tally(old) if old is not None else None, _encode_tally(new))
 
+    async def stored_bytes(self, name: str) -> int:
+        """As the port says."""
+        return await stored_bytes(self._connection, name)
+
     async def list(self, after: str, limit: int) -> Sequence[Namespace]:
         """As the port says."""
         return [decode_namespace(document) for document in await self._namespaces.find({"_id": {"$gt": after}}, limit, {"_id": 1})]
@@ -148,13 +155,17 @@ class MongoNamespaces:
 
 def _encode_tally(tally: Tally) -> Document:
     watchers = [[server, *said] for server, said in tally.watchers.items()]
-    return {"_id": tally.namespace, "revision": tally.revision, "window": tally.window, "taken": tally.taken, "watchers": watchers}
+    document = {"_id": tally.namespace, "revision": tally.revision, "window": tally.window, "taken": tally.taken, "watchers": watchers}
+    if tally.measure is not None:
+        document["measure"] = list(astuple(tally.measure))
+    return document
 
 
 def _decode_tally(document: Document) -> Tally:
     try:
         watchers = {server: (count, time) for server, count, time in document["watchers"]}
-        return Tally(document["_id"], document["revision"], document["window"], document["taken"], watchers)
+        measure = Measure(*document["measure"]) if "measure" in document else None
+        return Tally(document["_id"], document["revision"], document["window"], document["taken"], watchers, measure)
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptDocument("a stored tally does not decode") from error
 
@@ -228,8 +239,9 @@ class MemorySchedules:
 class MemoryNamespaces:
     """The port's Namespaces, kept as the documents that MongoDB would keep."""
 
-    def __init__(self, around: Around) -> None:
+    def __init__(self, around: Around, stored_bytes: Callable[[str], int]) -> None:
         self._around = around
+        self._stored_bytes = stored_bytes
         self._stored: dict[str, Namespace] = {}
         self._tallies: dict[str, Tally] = {}
 
@@ -241,6 +253,10 @@ class MemoryNamespaces:
         """As the port says."""
         kept = _decode_tally(_encode_tally(new))
         return await self._around("namespaces.put_tally", lambda: _replace(self._tallies, new.namespace, old, kept))
+
+    async def stored_bytes(self, name: str) -> int:
+        """As the port says."""
+        return await self._around("namespaces.stored_bytes", lambda: self._stored_bytes(name))
 
     async def get(self, name: str) -> Namespace | None:
         """As the port says."""

@@ -11,10 +11,12 @@ from perdure_server.store import batches, documents, limits
 from perdure_server.store.audit import AUDIT, NEWEST_FIRST, OF_WORKFLOW, OLDEST
 from perdure_server.store.definitions import ACTIVE, DEFINITIONS
 from perdure_server.store.driver import MAJORITY, Connection
+from perdure_server.store.payloads import PAYLOADS
 from perdure_server.store.replies import confirmed, is_duplicate
 from perdure_server.store.resources import RESOURCES, STRIPES
 from perdure_server.store.schedules import SCHEDULES
 from perdure_server.store.sessions import SESSIONS
+from perdure_server.store.stored_bytes import OWNED
 from perdure_server.store.workflows import WORKFLOWS
 
 log = logging.getLogger(__name__)
@@ -33,6 +35,7 @@ INDEXES: Final[dict[str, tuple[tuple[Keys, bool], ...]]] = {
         ({"labels": 1}, True),
         ({"expire_time": 1}, True),
     ),
+    PAYLOADS: ((OWNED, True),),
     SESSIONS: (({"alive": 1, "lease_until": 1}, False),),
     DEFINITIONS: (({"namespace": 1, "workflow_type": 1}, False),),
     ACTIVE: (({"namespace": 1, "workflow_type": 1}, False),),

@@ -84,6 +84,7 @@ def namespace(target: resource_pb2.Namespace, source: Namespace, usage: Usage | 
         target.usage.starts_per_second = usage.starts_per_second
         target.usage.sessions = usage.sessions
         target.usage.watchers = usage.watchers
+        target.usage.stored_bytes = usage.stored_bytes
 
 
 def _settings(target: resource_pb2.Namespace, source: NamespaceSettings) -> None:
