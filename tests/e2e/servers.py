@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.processes import ServerProcess
@@ -60,13 +60,13 @@ class PerdureProcess(ServerProcess):
 
 
 class DevProcess(ServerProcess):
-    """`perdure dev` with its data in `directory`, as a person types it; as a test server it keeps none."""
+    """`perdure dev` with its data in `directory`, as a person types it; as a test server it keeps none. `flags` are added."""
 
-    def __init__(self, directory: Path, *, is_test: bool = False) -> None:
+    def __init__(self, directory: Path, *, is_test: bool = False, flags: Sequence[str] = ()) -> None:
         def arguments(port: int) -> list[str]:
             program = str(Path(sys.executable).parent / "perdure")
             place = ["--test"] if is_test else ["--data-dir", str(directory / "data")]
-            return [program, "dev", *place, "--port", str(port), "--lease", "3"]
+            return [program, "dev", *place, "--port", str(port), "--lease", "3", *flags]
 
         # The last line of its greeting, so that all of it is in the log.
         super().__init__(arguments, "Ctrl-C stops", directory)

@@ -6,7 +6,20 @@ from google.rpc.error_details_pb2 import RetryInfo
 from perdure.v1 import admin_service_pb2 as admin
 from perdure.v1 import resource_pb2
 from perdure.v1 import workflow_service_pb2 as wire
+from perdure_server.kernel.limits import HOUR, MINUTE
 from tests.rpc.conftest import Served, ref, refused
+
+
+async def test_a_start_over_the_rate_is_told_the_rest_of_its_window(served: Served) -> None:
+    await served.register("a")
+    limits = resource_pb2.NamespaceLimits(starts_per_second=1 / 3_600)
+    await served.admin.PutNamespace(admin.PutNamespaceRequest(namespace=resource_pb2.Namespace(namespace="default", limits=limits)))
+    now = served.running.engine.clock.now()
+    await served.start("first")
+    again = (await refused(served.start("second"))).detail(RetryInfo)
+    assert isinstance(again, RetryInfo)
+    rest = HOUR - now % HOUR
+    assert rest - MINUTE < again.retry_delay.ToMilliseconds() <= rest
 
 
 async def test_a_limit_is_named_and_when_to_come_again(served: Served) -> None:

@@ -9,17 +9,22 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf.json_format import MessageToJson
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from perdure import Client, Tls
 from perdure.config import connection_config
 from perdure.v1 import admin_service_pb2 as admin
 from perdure.v1 import claim_pb2, resource_pb2
 from perdure.v1 import worker_service_pb2 as work
+from perdure.v1 import workflow_service_pb2 as wire
 from perdure_server.config import Config
+from perdure_server.main import Parts
 from perdure_server.rpc.doors.access_file import read_access_file
 from perdure_server.rpc.doors.identity import Credential
 from perdure_server.rpc.doors.tokens import new_token
-from tests.rpc.conftest import Served, refused
+from perdure_server.store.memory import MemoryStore
+from perdure_server.telemetry.open_telemetry import OpenTelemetry
+from tests.rpc.conftest import Served, definition, ref, refused
 from tests.rpc.doors import Access, access_file, guarded
 from tests.rpc.test_jwt import access as jwt_access
 from tests.rpc.test_jwt import token as jwt_token
@@ -81,6 +86,38 @@ async def test_tokens_are_nowhere_but_with_their_callers(tmp_path: Path, everyth
     everything += [repr(connection_config(token=wrong, environment={})), repr(Client(token=wrong)), repr(Tls())]
     everything.append(caplog.text)
     _look(everything, secrets_of(wrong, *access.tokens.values()))
+
+
+async def worked(served: Served, access: Access) -> list[str]:
+    """A workflow from start to end; the tokens of its claim."""
+    metadata = access.metadata("boss")
+    registered = admin.RegisterDefinitionRequest(definition=definition("a"), activate=True)
+    await served.admin.RegisterDefinition(registered, metadata=metadata)
+    start = wire.StartWorkflowRequest(workflow=ref())
+    start.input.json = "1"
+    await served.workflows.StartWorkflow(start, metadata=metadata)
+    poll = work.PollClaimsRequest(worker_id="w", pools=[claim_pb2.Pool(pool="p", workflow_type="note", any_contract=True)])
+    poll.wait_time.seconds = 10
+    claim = (await served.workers.PollClaims(poll, metadata=metadata)).claims[0]
+    complete = work.CompleteRequest(claim_token=claim.claim_token)
+    complete.completed.SetInParent()
+    await served.workers.Complete(complete, metadata=metadata)
+    return [claim.claim_token, claim.wake_token]
+
+
+async def test_spans_hold_no_token(tmp_path: Path, everything: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    access, exporter = access_file(tmp_path, {"guest": {"reader": "*"}, "boss": {"admin": "*"}}), InMemorySpanExporter()
+    wrong = new_token()
+    parts = Parts(store=MemoryStore(lambda: time.time_ns() // 1_000_000), telemetry=OpenTelemetry(exporter, {}))
+    async with guarded(access, parts) as served:
+        await used(served, access, wrong)
+        access.write({"boss": {"admin": "*"}})
+        served.running.server.entrance.look()
+        of_claim = await worked(served, access)
+    spans = [span.to_json() for span in exporter.get_finished_spans()]
+    assert any('"note/a"' in span for span in spans)
+    everything += [*spans, caplog.text]
+    _look(everything, [*secrets_of(wrong, *access.tokens.values()), *of_claim])
 
 
 async def test_jwts_are_not_told_either(tmp_path: Path, everything: list[str], caplog: pytest.LogCaptureFixture) -> None:
