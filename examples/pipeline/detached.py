@@ -23,7 +23,7 @@ POLL_SECONDS = 0.1
 # In the background a shell stays to note how the program ended, whoever is there to see it. A rename is all or nothing, a write is not.
 KEEP = 'echo $$ >group; { "$@" >out 2>log; echo $? >status.part; mv status.part status; } &'
 SIGNALLED = 128  # the shell adds it to the number of the signal that ended a program
-STAYS = frozenset({"DRAINING", "CLAIM_LOST"})  # reasons to stop that are about this worker, not about the work
+STAYS = frozenset({"DRAINING", "CLAIM_LOST", "TIMED_OUT"})  # reasons to stop that are about this worker or attempt, not about the work
 
 
 @dataclass(frozen=True)

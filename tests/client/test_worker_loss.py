@@ -30,13 +30,24 @@ async def test_c33_a_lost_step_that_comes_back_is_another_claim(scripted: Script
         assert probe.reasons == ["CLAIM_LOST"]
 
 
-async def test_an_activity_is_told_that_its_workflow_was_terminated(scripted: ScriptServer, probe: Probe) -> None:
+@pytest.mark.parametrize(
+    ("cause", "reason"),
+    [
+        (worker_service_pb2.CLAIM_LOSS_CAUSE_CLOSED, "TERMINATED"),
+        (worker_service_pb2.CLAIM_LOSS_CAUSE_TIMED_OUT, "TIMED_OUT"),
+        (worker_service_pb2.CLAIM_LOSS_CAUSE_CANCELLED, "WORKFLOW_CANCELLED"),
+        (worker_service_pb2.CLAIM_LOSS_CAUSE_SUPERSEDED, "CLAIM_LOST"),
+    ],
+)
+async def test_an_activity_is_told_why_its_claim_is_lost(
+    scripted: ScriptServer, probe: Probe, cause: worker_service_pb2.ClaimLossCause, reason: str
+) -> None:
     server = scripted()
     async with Client(server.address) as client, client.worker(probe.definition):
         stream = await server.stream()
-        stream.say(lost(await stream.grant("work"), cause=worker_service_pb2.CLAIM_LOSS_CAUSE_CLOSED))
+        stream.say(lost(await stream.grant("work"), cause=cause))
         await probe.until(lambda: len(probe.ended) == 1)
-        assert probe.reasons == ["TERMINATED"]
+        assert probe.reasons == [reason]
         assert not stream.results
 
 

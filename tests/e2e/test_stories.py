@@ -69,7 +69,7 @@ async def test_an_old_token_is_lost_and_changes_nothing(perdure: Perdure) -> Non
     assert (old.attempt, new.attempt, new.step) == (1, 2, "a")
     before = await perdure.get()
     refusal = await refused(perdure.complete(old, '"late"'))
-    assert (refusal.code, refusal.reason, refusal.facts["cause"]) == (grpc.StatusCode.FAILED_PRECONDITION, "CLAIM_LOST", "EXPIRED")
+    assert (refusal.code, refusal.reason, refusal.facts["cause"]) == (grpc.StatusCode.FAILED_PRECONDITION, "CLAIM_LOST", "TIMED_OUT")
     assert (
         await refused(perdure.workers.Heartbeat(worker_service_pb2.HeartbeatRequest(claim_token=old.claim_token)))
     ).reason == "CLAIM_LOST"
@@ -143,7 +143,7 @@ async def test_a_step_that_blocks_times_out_and_unlocks_nothing(perdure: Perdure
     assert (ended.state, ended.failed_step) == (FAILED, "a")
     assert await perdure.poll(wait=0.0) is None
     refusal = await refused(perdure.complete(blocked))
-    assert (refusal.reason, refusal.facts["cause"]) == ("CLAIM_LOST", "EXPIRED")
+    assert (refusal.reason, refusal.facts["cause"]) == ("CLAIM_LOST", "TIMED_OUT")
     steps = await perdure.steps()
     assert steps["b"].state != State.STATE_READY
     assert steps["b"].claim_no == 0

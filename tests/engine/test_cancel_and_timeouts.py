@@ -27,7 +27,7 @@ async def test_cancel_is_told_over_the_stream_and_ends_when_confirmed(world: Wor
     answer = await server.cancel(world.ref(), "enough", "request-1")
     await world.settle()
     assert not answer.duplicate
-    assert [(c.token, c.grace, c.reason) for c in worker.cancels] == [(worker.claim("a").token, 7_000, "enough")]
+    assert [(c.token, c.grace, c.reason) for c in worker.cancels] == [(worker.claim("a").token, 7_000, "WORKFLOW_CANCELLED")]
     assert (await server.cancel(world.ref(), "enough", "request-1")).duplicate
     assert (await world.stored()).state is WorkflowState.CANCELLING
     await worker.settle(worker.claim("a"), Cancelled())
@@ -48,7 +48,7 @@ async def test_cancel_on_another_server_reaches_the_worker(world: World, deaf: b
     await there.cancel(world.ref(), "elsewhere", "")
     passed = await world.until(lambda: worker.cancels)
     assert passed <= (limits.REVISION_POLL_INTERVAL if deaf else 0)
-    assert (worker.cancels[0].grace, worker.cancels[0].reason) == (9_000, "elsewhere")
+    assert (worker.cancels[0].grace, worker.cancels[0].reason) == (9_000, "WORKFLOW_CANCELLED")
     await world.advance(5_000)
     assert len(worker.cancels) == 1
 
@@ -149,7 +149,7 @@ async def test_attempt_timeout_while_the_worker_renews_and_says_nothing(world: W
     await world.start(server)
     passed = await world.until(lambda: worker.lost)
     assert 20_000 <= passed <= 21_200
-    assert worker.lost[0].cause is LossCause.EXPIRED
+    assert worker.lost[0].cause is LossCause.TIMED_OUT
     await world.until(lambda: worker.held)
     assert (worker.claim("a").attempt, worker.claim("a").attempt_remaining) == (2, 20_000)
     await world.until(lambda: not worker.held)
@@ -233,6 +233,7 @@ async def test_workflow_timeout(world: World) -> None:
     await world.start(server)
     passed = await world.until(lambda: worker.cancels)
     assert 12_000 <= passed <= 13_200
+    assert [cancel.reason for cancel in worker.cancels] == ["WORKFLOW_FAILING"]
     passed = await world.until(lambda: worker.lost)
     assert passed <= 3_200
     workflow = await world.stored()

@@ -56,5 +56,5 @@ async def test_a_cancel_on_another_server_reaches_the_worker_after_reads_that_fa
     world.store.workflows.load = unlucky  # type: ignore[method-assign]  # the reads that tell what to say
     await world.advance(7_000)
     assert len(failed) == 3
-    assert [cancel.reason for cancel in worker.cancels] == ["enough"]
+    assert [cancel.reason for cancel in worker.cancels] == ["WORKFLOW_CANCELLED"]
     assert here.supervisor.failures == 0

@@ -330,7 +330,7 @@ async def test_claims_of_a_reconnected_worker_are_told_what_the_old_server_does(
     await worker.reconnect(there, close=False)
     await here.cancel(world.ref(), "stop", "")
     await world.settle()
-    assert [(cancel.reason, cancel.grace) for cancel in worker.cancels] == [("stop", limits.CANCEL_GRACE)]
+    assert [(cancel.reason, cancel.grace) for cancel in worker.cancels] == [("WORKFLOW_CANCELLED", limits.CANCEL_GRACE)]
 
 
 async def test_a_session_without_claims_just_goes(world: World) -> None:

@@ -78,7 +78,7 @@ async def test_a_claim_is_kept_through_a_jump_and_fenced_by_its_own_timeout_only
     assert not worker.lost
     await world.until(world.spawn(time.advance_by(2 * HOUR)).done)
     await world.settle()
-    assert [item.cause.name for item in worker.lost] == ["EXPIRED"]
+    assert [item.cause.name for item in worker.lost] == ["TIMED_OUT"]
     assert (await world.step("a")).errors[0].failure.type == "ATTEMPT_TIMEOUT"
 
 

@@ -245,7 +245,7 @@ def test_step_timeout_counts_all_attempts_and_not_the_waits() -> None:
     run.pass_time(2 * limits.SECOND)
     assert (run.state("a"), run.is_()) == (S.FAILED, W.FAILED)
     assert run.step("a").failure is not None
-    assert refused(Reason.CLAIM_LOST, lambda: run.complete("a", 1, token))["cause"] == "EXPIRED"
+    assert refused(Reason.CLAIM_LOST, lambda: run.complete("a", 1, token))["cause"] == "TIMED_OUT"
 
 
 def test_step_timeout_counts_waits_if_asked() -> None:

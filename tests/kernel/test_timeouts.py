@@ -26,10 +26,10 @@ def test_an_attempt_timeout_fences_the_claim_and_then_retries() -> None:
     assert step.failure is not None
     assert step.failure.type == "ATTEMPT_TIMEOUT"
     lost, ended = run.effects[:2]
-    assert lost == ClaimLost("a", claim, LossCause.EXPIRED)
+    assert lost == ClaimLost("a", claim, LossCause.TIMED_OUT)
     assert isinstance(ended, AttemptEnded)
     assert (ended.outcome, ended.failure) == ("timed_out", step.failure)
-    assert refused(Reason.CLAIM_LOST, lambda: run.complete("a", nonce=nonce)) == {"cause": "EXPIRED"}
+    assert refused(Reason.CLAIM_LOST, lambda: run.complete("a", nonce=nonce)) == {"cause": "TIMED_OUT"}
     assert run.state("b") is S.BLOCKED
 
 
@@ -50,7 +50,7 @@ def test_silence_fences_the_claim_whatever_the_session_says() -> None:
     assert (step.state, step.attempt, step.due) == (S.BACKOFF, 1, T0 + 800)
     assert step.failure is not None
     assert step.failure.type == "SILENCE_TIMEOUT"
-    assert refused(Reason.CLAIM_LOST, lambda: run.complete("a", nonce=nonce)) == {"cause": "EXPIRED"}
+    assert refused(Reason.CLAIM_LOST, lambda: run.complete("a", nonce=nonce)) == {"cause": "TIMED_OUT"}
     run.pass_time(800)
     run.grant("a")
     refused(Reason.CLAIM_LOST, lambda: run.do(lambda draft: silence(draft, "a", nonce, 0.5)))

@@ -178,8 +178,9 @@ class Context(Generic[C]):
     def cancel_reason(self) -> str:
         """Why it should stop; empty: it should not.
 
-        WORKFLOW_CANCELLED, WORKFLOW_FAILING and TERMINATED are about the work: end what you began elsewhere, too. CLAIM_LOST (the lease or
-        the attempt's time is over, or a newer claim was granted) and DRAINING are about this worker: the next attempt may go on with it.
+        WORKFLOW_CANCELLED (or a person ended the step), WORKFLOW_FAILING and TERMINATED are about the work: end what you began elsewhere,
+        too. TIMED_OUT (attempt_timeout, silence_timeout or step_timeout is over) is about this attempt, CLAIM_LOST (the lease is over, or a
+        newer claim was granted) and DRAINING are about this worker: after them a next attempt may go on with it.
         """
         return self._link.cancel_reason()
 

@@ -110,7 +110,7 @@ class ClaimLost(PerdureError):
 
     @property
     def cause(self) -> str:
-        """EXPIRED, CANCELLED, SUPERSEDED, CLOSED or UNKNOWN."""
+        """EXPIRED, TIMED_OUT, CANCELLED, SUPERSEDED, CLOSED or UNKNOWN."""
         return self.metadata.get("cause", "UNKNOWN")
 
 

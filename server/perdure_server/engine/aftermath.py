@@ -13,7 +13,7 @@ from perdure_server.engine.spans import Spans
 from perdure_server.engine.subject import about
 from perdure_server.engine.sweep import Sweep
 from perdure_server.engine.turn import Grant, Turn
-from perdure_server.engine.values import CancelOut, GrantedClaim
+from perdure_server.engine.values import CancelOut, GrantedClaim, why_cancelled
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.effects import (
     AttemptEnded,
@@ -112,7 +112,7 @@ class Aftermath:
                 local = self._claims.get(claim.nonce)
                 if local is not None and not local.cancelled:
                     local.cancelled = True
-                    local.stream.tell(CancelOut(local.token, definition.cancel_grace, workflow.cancel_reason))
+                    local.stream.tell(CancelOut(local.token, definition.cancel_grace, why_cancelled(workflow)))
             case ClaimLost():
                 self._lost(workflow, effect)
             case PermitsFreed(claim):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from perdure_server.engine.claimtable import LocalClaim
 from perdure_server.engine.subject import about
-from perdure_server.engine.values import CancelOut
+from perdure_server.engine.values import CancelOut, why_cancelled
 from perdure_server.kernel import limits
 from perdure_server.kernel.draft import loss_cause
 from perdure_server.kernel.values import LossCause
@@ -103,4 +103,4 @@ def _reconcile(workflow: Workflow | None, claim: LocalClaim, grace: int) -> None
             claim.stream.lose(claim, cause)
     elif step.state is StepState.CANCELLING and not claim.cancelled:
         claim.cancelled = True
-        claim.stream.tell(CancelOut(claim.token, grace, workflow.cancel_reason))
+        claim.stream.tell(CancelOut(claim.token, grace, why_cancelled(workflow)))

@@ -9,7 +9,7 @@ from perdure_server.kernel.definition import Definition, HookKind, StepDefinitio
 from perdure_server.kernel.outcomes import Outcome
 from perdure_server.kernel.rejection import Reason
 from perdure_server.kernel.values import Failure, LossCause, Paused, Payload, Trace, Wake
-from perdure_server.kernel.workflow import Event, StepState, Workflow, WorkflowKey
+from perdure_server.kernel.workflow import Event, StepState, Workflow, WorkflowKey, WorkflowState
 from perdure_server.ports.coordination import Frame
 from perdure_server.ports.store import Subscription
 
@@ -222,11 +222,16 @@ class ClaimsOut(Struct, frozen=True):
 
 
 class CancelOut(Struct, frozen=True):
-    """Stop this claim's activity. `grace` in ms."""
+    """Stop this claim's activity. `grace` in ms; `reason` as `why_cancelled` says."""
 
     token: str
     grace: int
     reason: str
+
+
+def why_cancelled(workflow: Workflow) -> str:
+    """What an activity of this workflow that should stop is told: a code that programs branch on, not a person's words."""
+    return "WORKFLOW_FAILING" if workflow.state is WorkflowState.FAILING else "WORKFLOW_CANCELLED"
 
 
 class LostOut(Struct, frozen=True):

@@ -66,9 +66,9 @@ def is_due(workflow: Workflow, now: int) -> bool:
 def time_out_attempt(draft: Draft, name: str, failure_type: str, dice: float) -> None:
     """Fence the claim first; then retry or fail. A timeout says "no result in time", not "no effect"."""
     claim = draft.claim(name)
-    draft.effects.append(ClaimLost(name, claim, LossCause.EXPIRED))
+    draft.effects.append(ClaimLost(name, claim, LossCause.TIMED_OUT))
     failure = Failure(failure_type, "There was no result in time; the attempt may have had effects.")
-    memory = draft.settle(name, "timed_out", Settled(claim.nonce, cause=LossCause.EXPIRED), failure)
+    memory = draft.settle(name, "timed_out", Settled(claim.nonce, cause=LossCause.TIMED_OUT), failure)
     attempt_failed(draft, name, FailedAttempt(StepEvent.TIMED_OUT, failure, memory, dice))
 
 
@@ -123,8 +123,8 @@ def _time_out_step(draft: Draft, name: str) -> None:
     failure = Failure(STEP_TIMEOUT, "The step did not end in time, all its attempts together.")
     fields: dict[str, object] = {}
     if step.claim is not None:
-        draft.effects.append(ClaimLost(name, step.claim, LossCause.EXPIRED))
-        settled = Settled(step.claim.nonce, cause=LossCause.EXPIRED)
+        draft.effects.append(ClaimLost(name, step.claim, LossCause.TIMED_OUT))
+        settled = Settled(step.claim.nonce, cause=LossCause.TIMED_OUT)
         fields |= {"claim": None, "settled": draft.settle(name, "timed_out", settled, failure)}
     fail_step(draft, name, StepEvent.EXHAUSTED, failure, **fields)
 

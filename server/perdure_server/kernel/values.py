@@ -138,3 +138,4 @@ class LossCause(IntEnum):
     CANCELLED = 2
     SUPERSEDED = 3
     CLOSED = 4
+    TIMED_OUT = 5

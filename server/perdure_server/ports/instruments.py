@@ -97,7 +97,7 @@ CLAIMS_LOST = _counter(
     "perdure.claim.lost",
     "{claim}",
     "namespace workflow_type cause",
-    "Claims taken away before their result: expired, cancelled, superseded, closed.",
+    "Claims taken away before their result: expired, timed_out, cancelled, superseded, closed.",
 )
 RESULTS_REFUSED = _counter(
     "perdure.result.refused",

@@ -76,7 +76,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """NOT_FOUND: no such payload in this run; it may have been freed or redacted."""
     ERROR_REASON_CLAIM_LOST: _ErrorReason.ValueType  # 50
     """FAILED_PRECONDITION: the token is not current; drop the work, do not retry
-    [cause: EXPIRED, CANCELLED, SUPERSEDED, CLOSED or UNKNOWN].
+    [cause: EXPIRED, TIMED_OUT, CANCELLED, SUPERSEDED, CLOSED or UNKNOWN].
     """
     ERROR_REASON_CLAIM_ALREADY_SETTLED: _ErrorReason.ValueType  # 51
     """FAILED_PRECONDITION: this token was settled with another outcome."""
@@ -222,7 +222,7 @@ ERROR_REASON_PAYLOAD_NOT_FOUND: ErrorReason.ValueType  # 37
 """NOT_FOUND: no such payload in this run; it may have been freed or redacted."""
 ERROR_REASON_CLAIM_LOST: ErrorReason.ValueType  # 50
 """FAILED_PRECONDITION: the token is not current; drop the work, do not retry
-[cause: EXPIRED, CANCELLED, SUPERSEDED, CLOSED or UNKNOWN].
+[cause: EXPIRED, TIMED_OUT, CANCELLED, SUPERSEDED, CLOSED or UNKNOWN].
 """
 ERROR_REASON_CLAIM_ALREADY_SETTLED: ErrorReason.ValueType  # 51
 """FAILED_PRECONDITION: this token was settled with another outcome."""

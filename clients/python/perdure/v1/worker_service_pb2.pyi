@@ -33,15 +33,17 @@ class _ClaimLossCauseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ClaimL
     CLAIM_LOSS_CAUSE_UNSPECIFIED: _ClaimLossCause.ValueType  # 0
     """Never sent."""
     CLAIM_LOSS_CAUSE_EXPIRED: _ClaimLossCause.ValueType  # 1
-    """Its lease, acknowledgement window, attempt or silence timeout ran out."""
+    """Its lease or acknowledgement window ran out."""
     CLAIM_LOSS_CAUSE_CANCELLED: _ClaimLossCause.ValueType  # 2
-    """A cancel's grace was used up."""
+    """A cancel's grace was used up, or a person ended the step."""
     CLAIM_LOSS_CAUSE_SUPERSEDED: _ClaimLossCause.ValueType  # 3
     """The step was granted again, resolved, replayed, or a new round began."""
     CLAIM_LOSS_CAUSE_CLOSED: _ClaimLossCause.ValueType  # 4
     """The workflow has ended."""
     CLAIM_LOSS_CAUSE_UNKNOWN: _ClaimLossCause.ValueType  # 5
     """The token is not known, or not readable."""
+    CLAIM_LOSS_CAUSE_TIMED_OUT: _ClaimLossCause.ValueType  # 6
+    """There was no result within attempt_timeout or step_timeout, or no sign of life within silence_timeout."""
 
 class ClaimLossCause(_ClaimLossCause, metaclass=_ClaimLossCauseEnumTypeWrapper):
     """Why a claim is not current. In ErrorInfo's metadata as `cause`, without the prefix."""
@@ -49,15 +51,17 @@ class ClaimLossCause(_ClaimLossCause, metaclass=_ClaimLossCauseEnumTypeWrapper):
 CLAIM_LOSS_CAUSE_UNSPECIFIED: ClaimLossCause.ValueType  # 0
 """Never sent."""
 CLAIM_LOSS_CAUSE_EXPIRED: ClaimLossCause.ValueType  # 1
-"""Its lease, acknowledgement window, attempt or silence timeout ran out."""
+"""Its lease or acknowledgement window ran out."""
 CLAIM_LOSS_CAUSE_CANCELLED: ClaimLossCause.ValueType  # 2
-"""A cancel's grace was used up."""
+"""A cancel's grace was used up, or a person ended the step."""
 CLAIM_LOSS_CAUSE_SUPERSEDED: ClaimLossCause.ValueType  # 3
 """The step was granted again, resolved, replayed, or a new round began."""
 CLAIM_LOSS_CAUSE_CLOSED: ClaimLossCause.ValueType  # 4
 """The workflow has ended."""
 CLAIM_LOSS_CAUSE_UNKNOWN: ClaimLossCause.ValueType  # 5
 """The token is not known, or not readable."""
+CLAIM_LOSS_CAUSE_TIMED_OUT: ClaimLossCause.ValueType  # 6
+"""There was no result within attempt_timeout or step_timeout, or no sign of life within silence_timeout."""
 Global___ClaimLossCause: _TypeAlias = ClaimLossCause  # noqa: Y015
 
 @_typing.final
@@ -705,7 +709,9 @@ class CancelClaim(_message.Message):
     claim_token: _builtins.str
     """Which claim; it stays current until settled or the grace is over."""
     reason: _builtins.str
-    """Why: WORKFLOW_CANCELLED, WORKFLOW_FAILING, TERMINATED or ATTEMPT_TIMEOUT."""
+    """Why: WORKFLOW_CANCELLED or WORKFLOW_FAILING; an open set. What is taken away at once, as by a timeout or a termination,
+    comes as `lost` instead.
+    """
     @_builtins.property
     def grace_remaining(self) -> _duration_pb2.Duration:
         """How long it may still go on. Absent: unknown."""

@@ -7,7 +7,7 @@ import logging
 import time
 import traceback
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 from perdure import limits, payloads, tracing
 from perdure.calls import Calls
@@ -26,6 +26,9 @@ from perdure.worker.mailbox import Mailbox
 from perdure.worker.subject import about
 
 _log = logging.getLogger("perdure.worker")
+
+_STOPS: Final = {"CLOSED": "TERMINATED", "TIMED_OUT": "TIMED_OUT", "CANCELLED": "WORKFLOW_CANCELLED"}
+"""`ctx.cancel_reason` by the cause of a loss. Any other claim that is lost goes on in another worker, or a later attempt: CLAIM_LOST."""
 
 
 class Activity:
@@ -99,9 +102,8 @@ class Activity:
 
     def lose(self, cause: str) -> None:
         """Stops the activity; its result does not count any more. A checkpoint on its way raises ClaimLost, and then all the rest ends."""
+        self._reason = _STOPS.get(cause, "CLAIM_LOST") if cause != "CANCELLED" or not self._reason else self._reason
         self.is_lost = True
-        # Of a workflow that has ended nothing is wanted any more; any other claim goes on in another worker, or a later attempt.
-        self._reason = "TERMINATED" if cause == "CLOSED" else "CLAIM_LOST"
         for stored in self._saves:
             _end(stored, claim_lost(cause))
         # Behind the wake-up of a save, so that it is the one to say what happened.

@@ -117,7 +117,7 @@ class Ledger:
         held = self.claims.get(token)
         if held is None or held.cancel_reason or held.phase is Phase.SETTLING:
             return
-        held.cancel_reason = reason or "CANCELLED"
+        held.cancel_reason = reason or "WORKFLOW_CANCELLED"
         if held.phase is Phase.RUNNING:
             self._to_runner.put(self._runner.cancel, token, held.cancel_reason)
         else:
@@ -289,7 +289,7 @@ class Ledger:
 
     def _place(self, held: Held) -> None:
         if held.claim.cancel_requested:
-            held.cancel_reason = "CANCELLED"
+            held.cancel_reason = "WORKFLOW_CANCELLED"
             self._settle_unbegun(held, results.cancelled())
             return
         if not held.pool.has_room:

@@ -37,7 +37,7 @@ class ActivityProcess:
         told = False
         while True:
             if activity.is_lost:
-                raise asyncio.CancelledError("CLAIM_LOST")
+                raise asyncio.CancelledError(activity.cancel_reason())
             if activity.cancel_reason() and not told:
                 told = True
                 self._pipe.send(child.Cancel(activity.cancel_reason()))

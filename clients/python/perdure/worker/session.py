@@ -329,7 +329,7 @@ class Session:
 
 
 def cause_name(cause: int) -> str:
-    """EXPIRED, CANCELLED, SUPERSEDED, CLOSED or UNKNOWN."""
+    """EXPIRED, TIMED_OUT, CANCELLED, SUPERSEDED, CLOSED or UNKNOWN."""
     found = worker_service_pb2.ClaimLossCause.DESCRIPTOR.values_by_number.get(cause)
     name = found.name.removeprefix("CLAIM_LOSS_CAUSE_") if found is not None else "UNKNOWN"
     return "UNKNOWN" if name == "UNSPECIFIED" else name
