@@ -184,3 +184,14 @@ async def test_c88_over_the_budget_signals_are_refused_and_ends_are_not(world: W
     assert answer.error is None
     workflow = await world.stored()
     assert (workflow.state, workflow.failed_step) == (WorkflowState.FAILED, "a")
+
+
+async def test_a_workflow_that_nears_its_budget_is_named_once(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = await running(world)
+    monkeypatch.setattr(limits, "DOCUMENT_WARNING", 2_000)
+    for number in range(4):
+        await worker.engine.signal(world.ref(), signal(f"{number}", value="x" * 900))
+    lines = [record for record in caplog.records if "nears its budget" in record.message]
+    assert [(record.levelname, record.__dict__["workflow"]) for record in lines] == [("WARNING", "default/note/k")]

@@ -60,6 +60,14 @@ class TestExplain:
         assert (b.step, [(item.dependency, item.summary) for item in b.blockers]) == ("b", [("a", "for step a, which is READY")])
         assert b.since_time == (await get(served)).start_time
 
+    async def test_a_document_that_nears_its_budget_is_named(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+        await served.register("a")
+        await served.start()
+        assert "%" not in (await explain(served)).summary
+        monkeypatch.setattr(limits, "DOCUMENT_WARNING", 0)
+        monkeypatch.setattr(limits, "DOCUMENT", 1)
+        assert " % full of payloads" in (await explain(served)).summary
+
     async def test_workers_of_another_contract_are_told_apart_from_none(self, served: Served) -> None:
         await served.register("a")
         await served.start()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
+from perdure_server.engine.budget import check_budget, warn_if_near
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.pending import Command, OfTombstones, Pending, fail, stopped, undo
@@ -23,7 +24,7 @@ from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.seal import seal
 from perdure_server.kernel.tombstones import NOTHING
-from perdure_server.kernel.workflow import Workflow, WorkflowState
+from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.errors import DocumentTooLarge, StoreUnavailable
 from perdure_server.ports.store import Read
 
@@ -216,7 +217,7 @@ class Mailboxes:
         """Write; on success the writers are answered. None = the race is lost."""
         sealed = seal(definition, base, new, self._clock.now())
         try:
-            _check_budget(base, sealed)
+            check_budget(base, sealed)
             stored = await self._workflows.commit(base, sealed)
         except StoreUnavailable:
             box.doubt = _Doubt(sealed, definition, writers)
@@ -227,6 +228,7 @@ class Mailboxes:
         if not stored:
             undo(writers)
             return None
+        warn_if_near(base, sealed)
         self._is_stored(box, sealed, definition, writers)
         return sealed
 
@@ -340,11 +342,3 @@ class Mailboxes:
 def _goes_on_by(pending: Pending[Any], definition: Definition | None) -> Definition | None:
     # A command may give the instance options of its own, or another definition.
     return pending.turn.draft.definition if pending.turn is not None else definition
-
-
-def _check_budget(base: Workflow | None, sealed: Workflow) -> None:
-    # What ends a workflow, and what makes it smaller, always has room.
-    if sealed.inline_bytes <= limits.DOCUMENT - limits.DOCUMENT_RESERVE or sealed.state is not WorkflowState.RUNNING:
-        return
-    if base is None or sealed.inline_bytes > base.inline_bytes:
-        raise DocumentTooLarge(f"{sealed.inline_bytes} bytes of payloads")

@@ -160,7 +160,8 @@ INLINE_TOTAL: Final = 256 * 1024
 CLAIM_INLINE: Final = 1024 * 1024
 READ_INLINE: Final = 3 * 1024 * 1024
 DOCUMENT: Final = 8 * 1024 * 1024
-DOCUMENT_RESERVE: Final = 1024 * 1024
+DOCUMENT_RESERVE: Final = 1024 * 1024  # for ends
+DOCUMENT_WARNING: Final = DOCUMENT * 4 // 5  # from here on a workflow is named in the log and in its explanation
 PLAIN_STEPS: Final = 64
 
 # Bounds of a call.

@@ -8,6 +8,7 @@ from perdure.v1 import workflow_service_pb2 as wire
 from perdure_server.engine.explain import Explanation, QueueFacts, StepFacts
 from perdure_server.engine.permit_facts import PermitFacts
 from perdure_server.engine.values import Unserved
+from perdure_server.kernel import limits
 from perdure_server.kernel.workflow import Duty, DutyKind, Paused, StepState, Workflow, WorkflowKey
 from perdure_server.rpc.encode import values, workflows
 from perdure_server.rpc.encode.phases import PhaseFound, first, pause_words, step_phase, workflow_phase
@@ -31,7 +32,7 @@ def response(source: Explanation) -> wire.ExplainWorkflowResponse:
     for facts in source.steps:
         _step(answer.steps.add(), facts, workflow)
     answer.open_duties.extend(_duty_words(duty) for duty in workflow.duties)
-    answer.summary = _summary(workflow, phase, answer)
+    answer.summary = _summary(workflow, phase, answer) + _size_words(workflow)
     return answer
 
 
@@ -40,6 +41,13 @@ def _duty_words(duty: Duty) -> str:
     of = f" of step {duty.subject}" if duty.kind is DutyKind.TEND_CHILDREN else ""
     tried = f"; tried {duty.tries} times" if duty.tries else ""
     return f"{what}{of} (round {duty.round}{tried})"
+
+
+def _size_words(workflow: Workflow) -> str:
+    if workflow.is_ended or workflow.inline_bytes < limits.DOCUMENT_WARNING:
+        return ""
+    percent = 100 * workflow.inline_bytes // limits.DOCUMENT
+    return f" Its document is {percent} % full of payloads: end the round and start the next, or send smaller ones."
 
 
 def _summary(workflow: Workflow, phase: PhaseFound | None, answer: wire.ExplainWorkflowResponse) -> str:
