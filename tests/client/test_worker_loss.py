@@ -40,7 +40,7 @@ async def test_c33_a_lost_step_that_comes_back_is_another_claim(scripted: Script
     ],
 )
 async def test_an_activity_is_told_why_its_claim_is_lost(
-    scripted: ScriptServer, probe: Probe, cause: worker_service_pb2.ClaimLossCause, reason: str
+    scripted: ScriptServer, probe: Probe, cause: "worker_service_pb2.ClaimLossCause.ValueType", reason: str
 ) -> None:
     server = scripted()
     async with Client(server.address) as client, client.worker(probe.definition):
