@@ -125,14 +125,14 @@ def test_the_causes_of_a_lost_claim() -> None:
     assert refused(Reason.CLAIM_LOST, lambda: run.checkpoint("nobody", 1, 1, nonce="f" * 28)) == {"cause": "UNKNOWN"}
     first = run.grant("a")
     run.pass_time(limits.ATTEMPT_TIMEOUT)
-    assert cause(run, first) == "EXPIRED"
+    assert cause(run, first) == "TIMED_OUT"
     run.pass_time(2_000)
     second = run.grant("a")
     run.cancel()
     run.pass_time(1_000)
     assert run.is_() is W.CANCELLED
     assert cause(run, second) == "CANCELLED"
-    assert cause(run, first) == "EXPIRED"
+    assert cause(run, first) == "TIMED_OUT"
     assert cause(run, "f" * 28) == "CLOSED"
 
 
