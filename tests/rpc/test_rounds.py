@@ -157,3 +157,13 @@ async def test_a_repeat_of_a_delete_is_one_and_rounds_go_on(served: Served) -> N
     again = await start(served, value="2")
     assert (again.created, again.workflow.round) == (True, 2)
     assert again.fence > first.fence
+
+
+async def test_the_answer_to_the_delete_of_an_archived_round_names_that_round(served: Served) -> None:
+    await served.register("a")
+    await start(served, "r1")
+    await start(served, "r2", "2", **SUPERSEDE)
+    request = wire.DeleteWorkflowRequest(workflow=round_ref(1), request_id="d")
+    assert (await served.workflows.DeleteWorkflow(request)).workflow.round == 1
+    repeated = await served.workflows.DeleteWorkflow(request)
+    assert (repeated.workflow.round, repeated.duplicate) == (1, True)

@@ -144,7 +144,7 @@ class WorkflowService:
     async def delete_workflow(self, request: wire.DeleteWorkflowRequest, _context: Context) -> wire.DeleteWorkflowResponse:
         """Remove an ended workflow."""
         ref, conditions = verbs.conditional(request)
-        return people.deleted(*await self._engine.remove(ref, conditions))
+        return people.deleted(*await self._engine.remove(ref, conditions), ref.round)
 
     async def list_children(self, request: wire.ListChildrenRequest, _context: Context) -> wire.ListChildrenResponse:
         """The children of map and child steps, by step and index."""

@@ -41,10 +41,10 @@ def replayed(done: Done) -> wire.ReplayWorkflowResponse:
     return response
 
 
-def deleted(source: Workflow, duplicate: bool) -> wire.DeleteWorkflowResponse:
-    """The answer to a delete."""
+def deleted(source: Workflow, duplicate: bool, round_no: int | None) -> wire.DeleteWorkflowResponse:
+    """The answer to a delete: of the round that was named, or of the whole key, by its last one."""
     response = wire.DeleteWorkflowResponse(duplicate=duplicate)
-    values.ref(response.workflow, source.key, source.round)
+    values.ref(response.workflow, source.key, source.round if round_no is None else round_no)
     return response
 
 
