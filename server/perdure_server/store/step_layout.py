@@ -77,6 +77,21 @@ def change_steps(old: Workflow, new: Workflow, update: Update) -> None:
             update.unset[f"steps.{name}"] = ""
     if stale:
         _writechunk_count(new, stale, update)
+    if len(update.set) + len(update.unset) > limits.PLAIN_STEPS:
+        _as_one(new, update)
+
+
+def _as_one(new: Workflow, update: Update) -> None:
+    """Many plain steps are written as one value: each path costs the store more the more there are (2,000 of them 16 s in secantus)."""
+    for operand in (update.set, update.unset):
+        for path in [path for path in operand if path.startswith("steps.")]:
+            del operand[path]
+    update.set["steps"] = _plain(new)
+
+
+def _plain(workflow: Workflow) -> dict[str, Document]:
+    chunked = chunk_count(workflow) > 0
+    return {name: encode_step(step) for name, step in workflow.steps.items() if not (chunked and step.state in STEP_ENDS)}
 
 
 def _writechunk_count(new: Workflow, stale: set[str], update: Update) -> None:
@@ -101,7 +116,7 @@ def _packed(workflow: Workflow, wanted: set[str] | None) -> dict[str, dict[str, 
 
 def pack_all(workflow: Workflow, document: Document) -> None:
     """Lays out all steps of a large workflow: ended ones in chunks, the others plain."""
-    document["steps"] = {name: encode_step(step) for name, step in workflow.steps.items() if step.state not in STEP_ENDS}
+    document["steps"] = _plain(workflow)
     packed = {chunk: msgpack.encode(members) for chunk, members in _packed(workflow, None).items()}
     if packed:
         document["packed_steps"] = packed
