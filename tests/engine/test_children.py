@@ -9,10 +9,10 @@ from perdure_server.engine.values import GrantedClaim
 from perdure_server.kernel import limits
 from perdure_server.kernel.child_state import ParentClose
 from perdure_server.kernel.children import CHILD_FAILED, pack
-from perdure_server.kernel.definition import ChildPlan, Join
+from perdure_server.kernel.definition import ChildPlan, Join, StepDefinition
 from perdure_server.kernel.outcomes import Cancelled, Completed, Failed, Outcome, Page
 from perdure_server.kernel.values import Failure, Payload, RetryPolicy
-from perdure_server.kernel.workflow import Paused, StepState, WorkflowState
+from perdure_server.kernel.workflow import Paused, Signal, StepState, WorkflowState
 from perdure_server.ports.telemetry import children_span_id
 from tests.engine.families import CHILD, children_of, family, pools
 from tests.engine.harness import World
@@ -211,3 +211,24 @@ async def test_children_of_a_superseded_round_are_closed_by_their_policy(world: 
     await world.until(world.is_completed)
     assert [child.state for child in await children_of(world, old)] == [W.CANCELLED, W.CANCELLED]
     assert not (await world.stored()).duties
+
+
+@pytest.mark.parametrize("step", [childing("m"), mapping("m", joined=Join.BEST_EFFORT)])
+async def test_c88_the_end_of_a_child_is_counted_though_the_parent_has_no_room_for_what_it_brings(
+    world: World, step: StepDefinition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = await family(world, step, "z: m")
+    worker = await world.worker(server, pools=pools(3), script=holding)
+    await world.start(server, value=["x"])
+    await world.until(lambda: worker.got)
+    # The parent alone is full: of a signal that nobody waits for.
+    await server.signal(world.ref(), Signal("s", "later", 0, payload("z" * 1_000)))
+    monkeypatch.setattr(limits, "DOCUMENT", limits.DOCUMENT_RESERVE + (await world.stored()).inline_bytes)
+    for claim in worker.got:
+        await worker.settle(claim, Completed(payload("y" * 100)))
+    await world.until(world.has_failed)
+    parent = await world.stored()
+    assert parent.failure is not None
+    assert parent.failure.type == "DOCUMENT_FULL"
+    assert not any(child.duties for child in await children_of(world, parent, 1))
+    assert server.supervisor.failures == 0

@@ -1,12 +1,14 @@
 """The commands about children: those that a parent's document gets, and those that a child's gets."""
 
+from collections.abc import Sequence
 from enum import Enum
+from typing import Final
 
-from perdure_server.engine.commands import _Plain
+from perdure_server.engine.commands import DOCUMENT_FULL, _Plain
 from perdure_server.engine.turn import Turn
 from perdure_server.kernel.cancel import cancel
 from perdure_server.kernel.child_state import ChildEnd, ParentClose
-from perdure_server.kernel.children import count_ends, is_child_of, is_counting, tell_progress, tended
+from perdure_server.kernel.children import child_plan, count_ends, is_child_of, is_counting, is_met, tell_progress, tended
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.effects import DutyTaken
@@ -17,6 +19,7 @@ from perdure_server.kernel.transitions import WorkflowEvent
 from perdure_server.kernel.values import Failure
 from perdure_server.kernel.workflow import Workflow, WorkflowState
 
+DOCUMENT_IS_FULL: Final = "What its children brought does not fit into the workflow's document."
 PARENT_ENDED = "the step that started it has ended"
 Place = tuple[str, str, int]
 """Where children belong: the parent's run, its step, and the step's generation."""
@@ -98,6 +101,19 @@ class _OfParent(_Plain):
 
     def __init__(self, place: Place) -> None:
         self._run_id, self._step, self._generation = place
+        self._is_full = False
+
+    def shrink(self) -> bool:
+        """An outcome of the step that cannot be stored becomes a failure, as a result does; ends of children are never refused."""
+        shrunk, self._is_full = not self._is_full, True
+        return shrunk
+
+    def _join(self, draft: Draft, counted: Sequence[ChildEnd] = ()) -> None:
+        children = draft.step(self._step).children
+        if self._is_full and children is not None and is_met(child_plan(draft, self._step), children) is not None:
+            expand(draft, self._step, Failure(DOCUMENT_FULL, DOCUMENT_IS_FULL, non_retryable=True))
+        else:
+            join(draft, self._step, counted)
 
     def _counts(self, draft: Draft) -> bool:
         return draft.workflow.run_id == self._run_id and is_counting(draft, self._step, self._generation)
@@ -132,7 +148,7 @@ class TendedCommand(_OfParent):
         """Note it; a paging step may go on."""
         if self._counts(turn.draft):
             tended(turn.draft, self._step, self._upto, self._audited)
-            join(turn.draft, self._step)
+            self._join(turn.draft)
             turn.grant_ready(None, returned=False)
 
 
@@ -151,6 +167,6 @@ class ChildrenEndedCommand(_OfParent):
         if self._counts(draft):
             counted = count_ends(draft, self._step, self.ends)
             if counted:
-                join(draft, self._step, counted)
+                self._join(draft, counted)
                 tell_progress(draft, self._step)
                 turn.grant_ready(None, returned=False)
