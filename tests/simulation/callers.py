@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from perdure_server.kernel.outcomes import Completed, Failed
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.resolving import PassedOver, Resolution, Retried
 from perdure_server.kernel.start import OnClosed, OnOpen, Start
+from perdure_server.kernel.tokens import wake_token
 from perdure_server.kernel.values import Failure, Trace
 from perdure_server.kernel.workflow import Paused, Signal, StepState, Workflow, WorkflowKey
 from perdure_server.ports.errors import DocumentTooLarge, StoreUnavailable
@@ -126,6 +128,14 @@ class Caller:
             else:
                 self._simulation.promises.check("signal", key.workflow_id, mark, lambda found: _has_signal(found, sent.signal_id))
 
+    async def signal_waiting(self, workflow: Workflow) -> None:
+        """Send every signal to what waits in this round, by wake token, as a callback does: by name only the current round is reached."""
+        for name, step in workflow.steps.items():
+            if step.state is StepState.WAITING:
+                token = wake_token((workflow.key.workflow_id, workflow.run_id, name), workflow.wake_secret)
+                for signal in SIGNALS:
+                    await self.call(partial(_signal_to, token, Signal(self.mint(), signal, 0, payload(self.name))))
+
     async def _at_the_limit(self, key: WorkflowKey, what: str) -> None:
         """What must work when something is full: reading, and an end."""
         self._simulation.promises.counts[f"read at a full {what}"] += 1
@@ -232,6 +242,10 @@ class Caller:
             self._simulation.oracle.breach(f"{what} was refused with {error.reason}: {error}")
         else:
             self._simulation.promises.check(f"{what}: {error.reason.name}", key.workflow_id, mark, holds)
+
+
+def _signal_to(token: str, sent: Signal, engine: Engine) -> Coroutine[Any, Any, object]:
+    return engine.signal(token, sent)
 
 
 def _has_signal(workflow: Workflow | None, signal_id: str) -> bool:

@@ -247,7 +247,10 @@ class Simulation:
 
     async def _help(self, helper: Caller, workflow: Workflow) -> None:
         key = workflow.key
-        if workflow.archived or workflow.is_ended:
+        if workflow.is_ended:
+            return
+        if workflow.archived:  # its finalizer may wait, too
+            await helper.signal_waiting(workflow)
             return
         if workflow.paused is not None:
             await helper._verb("resume", key, helper.mint())
