@@ -5,9 +5,12 @@ import asyncio
 import pytest
 
 from perdure_server.engine.people import Conditions
+from perdure_server.kernel.definition import Hook, Hooks
+from perdure_server.kernel.workflow import WorkflowState
 from perdure_server.store.memory import Moment
 from tests.engine.harness import World
 from tests.engine.permits import Permits, limited
+from tests.engine.rounds import archived, supersede
 from tests.engine.workers import Worker, holding
 
 
@@ -65,6 +68,27 @@ async def test_what_a_crash_left_is_free_though_nobody_else_touches_its_workflow
     await world.settle()
     assert permits.held() == 0
     assert (await world.stored("x")).revision == before.revision + 1, "so that the dead server's write can only lose"
+
+
+async def test_a_finalizer_of_a_round_that_was_superseded_keeps_its_permit(world: World, permits: Permits) -> None:
+    server, other = await world.server(), await world.server()
+    await permits.put(server, capacity=1)
+    await world.define(server, "a", limited("tidy", needs=()), hooks=Hooks(cancel_finalizer=Hook("tidy")))
+    worker = await world.worker(server, script=holding)
+    await world.start(server)
+    await world.settle()
+    await supersede(world, server)
+    await world.until(lambda: permits.claims() == 1)
+    assert (await archived(world, 1)).state is WorkflowState.CANCELLING
+    assert (await world.stored()).round == 2
+    for stripe in permits.stripes():
+        await other.permits.sweep.audit(stripe, older_than=0)
+    await world.settle()
+    assert permits.held() == 1, "its run is stored apart from its key's"
+    await worker.settle(next(claim for claim in worker.got if claim.plan.name == "tidy"))
+    await world.settle()
+    assert permits.held() == 0
+    permits.quiet()
 
 
 async def test_a_unit_that_another_server_took_is_given_back_at_once(world: World, permits: Permits) -> None:
