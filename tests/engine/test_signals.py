@@ -125,6 +125,21 @@ async def test_a_signal_for_nobody_is_not_found(world: World) -> None:
     assert refused.value.reason is Reason.WORKFLOW_NOT_FOUND
 
 
+@pytest.mark.parametrize("size", [1, 100_000])
+async def test_a_signal_for_another_round_is_refused_and_not_kept(world: World, size: int) -> None:
+    here, there = await world.server(), await world.server()
+    await world.define(here, "a")
+    await world.start(here)
+    before = await world.stored()
+    others = {Reason.FENCED: Ref(world.key(), None, before.fence - 1), Reason.WORKFLOW_NOT_FOUND: Ref(world.key(), 2, None)}
+    for reason, wrong in others.items():
+        with pytest.raises(Rejection) as refused:
+            await there.signal(wrong, signal("go", value="x" * size))
+        assert refused.value.reason is reason
+    assert await world.stored() == before
+    assert not (await there.signal(Ref(world.key(), 1, before.fence), signal("go"))).duplicate
+
+
 async def test_a_start_and_a_signal_that_come_together(world: World) -> None:
     server = await world.server()
     await world.define(server, waiting("w", on_signal("go")))

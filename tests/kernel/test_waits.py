@@ -87,6 +87,21 @@ def test_waiting_again_forgets_what_woke_it_last() -> None:
     assert run.step("a").wakes == ()
 
 
+def test_what_woke_a_step_stays_until_it_completes() -> None:
+    run = Run(plan("a", "b"))
+    run.grant("a")
+    run.wait("a", on_signal("go"))
+    run.signal("go", "s1", "first")
+    for move in ("fail", "lose", "release", "undelivered"):
+        run.grant("a", acknowledged=move != "undelivered")
+        getattr(run, move)("a")
+        run.pass_time(limits.MINUTE)
+        assert [(wake.signal_id, wake.payload) for wake in run.step("a").wakes] == [("s1", payload("first"))], move
+    run.grant("a")
+    run.complete("a")
+    assert run.step("a").wakes == ()
+
+
 def test_c20_a_wait_longer_than_every_lease_is_one_claim() -> None:
     run = Run(plan("a"))
     run.grant("a")
