@@ -54,6 +54,15 @@ async def test_a_definition_is_deleted(served: Served) -> None:
     assert (again.created, again.definition.fingerprint) == (True, old.fingerprint)
 
 
+async def test_a_deleted_definition_is_registered_again_without_a_warning(served: Served) -> None:
+    old = await served.register("a")
+    await served.register("a", "b:a")
+    await served.admin.DeleteDefinition(delete(old.fingerprint))
+    again = await served.admin.RegisterDefinition(admin.RegisterDefinitionRequest(definition=old.definition))
+    assert list(again.warnings) == [], "its policies are the same"
+    assert old.fingerprint in await fingerprints(served)
+
+
 async def test_a_request_to_delete_has_faults(served: Served) -> None:
     found = await refused(served.admin.DeleteDefinition(admin.DeleteDefinitionRequest(request_id="x" * 200)))
     assert set(found.fields) == {"workflow_type", "definition_fingerprint", "request_id"}
