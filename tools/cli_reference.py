@@ -90,7 +90,7 @@ def described(command: click.Command, context: click.Context) -> Iterator[str]:
         f"#### `{f'{context.command_path} {arguments}'.strip()}`",
         "",
     )
-    lines = [line.strip() for line in (command.help or "").replace("\b", "").strip().splitlines()]
+    lines = [line.strip() for line in (command.help or "").replace("\b\n", "").strip().splitlines()]
     yield from (f"    {line}" if line.startswith(("perdure ", "bash:", "zsh:", "fish:")) else line for line in lines)
     yield from table(option for option in command.params if isinstance(option, click.Option) and option.name not in SHARED)
 

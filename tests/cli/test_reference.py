@@ -77,6 +77,11 @@ async def test_help_has_the_exit_codes(perdure: Command) -> None:
         assert re.search(rf"^ +{code}  {re.escape(meaning[:20])}", told, re.MULTILINE), code
 
 
+@pytest.mark.parametrize("name", OWN)
+async def test_help_shows_no_mark_of_its_own_layout(perdure: Command, name: str) -> None:
+    assert "\\b" not in (await perdure(name, "--help")).out
+
+
 @pytest.mark.parametrize("flags", [(), ("--json",)])
 async def test_bench_tells_rate_and_times(perdure: Command, flags: tuple[str, ...]) -> None:
     finished = await perdure("bench", "--workflows", "10", "--in-flight", "5", "--warm-up", "0", *flags)

@@ -115,6 +115,9 @@ async def test_a_workflow_leaves_as_a_file_and_comes_back_paused(perdure: Comman
     assert "could be imported" in (await perdure("import", "whole.perdure", "--key", "copy", "--dry-run")).out
     assert "letter/copy is imported" in (await perdure("import", "whole.perdure", "--key", "copy")).out
     assert (await client.get(letter, "copy")).phase == "PAUSED"
+    await client.run(letter, "k0").cancel()
+    assert (await perdure("export", "letter", "k0", "--to", "ended.perdure")).code == 0
+    assert "letter/ended is imported; it has ended, CANCELLED" in (await perdure("import", "ended.perdure", "--key", "ended")).out
 
 
 async def test_what_a_workflow_went_through(perdure: Command, client: Client) -> None:

@@ -74,7 +74,7 @@ async def test_throttled_names_the_resource_its_use_and_who_is_ahead(perdure: Co
     await ready(client, capacity=0)
     async with in_phase(client, eventually, "x", "THROTTLED"):
         told = (await perdure("why", "job", "k")).out
-    assert "for 1 permits of asr" in told
+    assert "for a permit of asr" in told
     assert "steps before it" in told
     assert "perdure resources" in told
 

@@ -125,7 +125,9 @@ async def test_save_returns_when_the_checkpoint_is_stored(scripted: ScriptServer
 
 
 @pytest.mark.parametrize("blocking", [False, True])
-async def test_save_raises_claim_lost_and_nothing_is_reported(scripted: ScriptServer, blocking: bool) -> None:
+async def test_save_raises_claim_lost_and_nothing_is_reported(
+    scripted: ScriptServer, blocking: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     server = scripted(answers_heartbeats=False)
     caught: list[str] = []
     done = asyncio.Event()
@@ -158,6 +160,8 @@ async def test_save_raises_claim_lost_and_nothing_is_reported(scripted: ScriptSe
             await done.wait()
     assert caught == ["EXPIRED"]
     assert stream.results == []
+    assert "is lost (EXPIRED)" in caplog.text
+    assert "raised" not in caplog.text
 
 
 async def test_save_blocking_on_the_loop_is_an_error_not_a_deadlock(scripted: ScriptServer) -> None:
@@ -255,6 +259,22 @@ async def test_an_input_of_another_type_fails_the_attempt_and_says_which(scripte
     assert failed.type == "perdure.errors.PayloadRejected"
     assert "input input" in failed.message
     assert "$.url" in failed.message
+
+
+async def test_a_signal_of_another_type_fails_the_attempt_and_says_which(scripted: ScriptServer) -> None:
+    server = scripted()
+    definition = Definition("note")
+    definition.wait("choice", signal="choose", payload=int)
+
+    @definition.step(name="work")
+    async def work(ctx: Context[None], choice: Woken[int]) -> None:
+        raise AssertionError("must not run")
+
+    wrong = '{"condition":"choose","wakes":[{"condition":"choose","payload":{"json":"true"},"signalName":"choose"}]}'
+    async with Client(server.address) as client, client.worker(definition):
+        stream = await server.stream()
+        failed = (await stream.result(await stream.grant("work", inputs={"choice": wrong}))).failed
+    assert failed.message.startswith("input choice, what a signal carried: not a int")
 
 
 async def test_an_output_that_cannot_travel_fails_the_attempt(scripted: ScriptServer) -> None:

@@ -15,16 +15,19 @@ from perdure.sync.client import Client
 VARIABLE = "_PERDURE_COMPLETE"
 
 
-@click.command()
+HELP = """Print the script that completes commands, options, types and keys in SHELL.
+
+\b
+bash:  perdure completion bash > ~/.local/share/bash-completion/completions/perdure
+zsh:   perdure completion zsh > ~/.zfunc/_perdure, after `fpath+=~/.zfunc`
+fish:  perdure completion fish > ~/.config/fish/completions/perdure.fish
+"""
+
+
+@click.command(help=HELP)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    r"""Print the script that completes commands, options, types and keys in SHELL.
-
-    \b
-    bash:  perdure completion bash > ~/.local/share/bash-completion/completions/perdure
-    zsh:   perdure completion zsh > ~/.zfunc/_perdure      (with `fpath+=~/.zfunc` before `compinit`)
-    fish:  perdure completion fish > ~/.config/fish/completions/perdure.fish
-    """
+    """Prints what the shell's own library of completions makes."""
     found = get_completion_class(shell)
     root = click.get_current_context().find_root().command
     if found is None:

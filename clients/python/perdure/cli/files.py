@@ -68,4 +68,9 @@ async def import_workflow(client: Client, *, file: BinaryIO, key: str, dry_run: 
         echo_json({"workflowType": stored.workflow_type, "businessKey": stored.business_key, "state": stored.state, "dryRun": dry_run})
         return
     name = f"{stored.workflow_type}/{stored.business_key}"
-    click.echo(f"{name} could be imported" if dry_run else f"{name} is imported and paused; `perdure why` tells where it is")
+    if dry_run:
+        click.echo(f"{name} could be imported")
+    elif stored.end_time is not None:
+        click.echo(f"{name} is imported; it has ended, {stored.state}")
+    else:
+        click.echo(f"{name} is imported and paused; `perdure why` tells where it is, `perdure resume` lets it go on")

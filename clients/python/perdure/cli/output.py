@@ -105,7 +105,7 @@ def about(step: StepView) -> str:
     if step.waits_for:
         parts.append(f"waits for {' or '.join(step.waits_for)}")
     if step.next_time is not None:
-        parts.append(f"next {ago(step.next_time)}")
+        parts.append(f"{'times out' if step.state == 'RUNNING' else 'next'} {ago(step.next_time)}")
     if step.failure is not None:
         parts.append(f"failed: {step.failure}")
     if step.phase_reason:

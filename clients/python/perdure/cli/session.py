@@ -99,7 +99,7 @@ def fail(error: PerdureError, *, as_json: bool) -> NoReturn:
         sys.exit(code)
     click.echo(f"error: {error}", err=True)
     advice = error.metadata.get("command") or ADVICE.get(error.reason)
-    if advice:
+    if advice and advice not in error.message:
         click.echo(f"hint: {advice}", err=True)
     sys.exit(code)
 

@@ -16,8 +16,16 @@ from perdure.filtering import Filter
 from perdure.many_events import ExistingSent, ManyEvent, StartOver, WorkflowChanged, WorkflowRemoved
 from perdure.view import Workflow
 
+HELP = """Follow what changes: a line per change of a workflow that matches, until Ctrl-C.
 
-@click.command()
+\b
+perdure tail                            everything that is open
+perdure tail order --label tenant=acme  open orders of one tenant
+perdure tail note --frames note-42      what activities of note/note-42 say
+"""
+
+
+@click.command(help=HELP)
 @filter_options
 @click.option("--existing", is_flag=True, help="Also what there is at the beginning.")
 @click.option("--frames", "frames_of", default="", metavar="KEY", help="Instead: text, progress and log lines of this workflow of TYPE.")
@@ -25,13 +33,7 @@ from perdure.view import Workflow
 @json_option
 @connected
 async def tail(client: Client, *, where: Filter, existing: bool, frames_of: str, seconds: float | None, as_json: bool) -> None:
-    r"""Follow what changes: a line per change of a workflow that matches, until Ctrl-C.
-
-    \b
-    perdure tail                                 everything that is open
-    perdure tail order --label tenant=acme       open orders of one tenant
-    perdure tail note --frames note-42           what the activities of note/note-42 say, as they say it
-    """
+    """Prints changes as they come, or the frames of one workflow."""
     try:
         async with asyncio.timeout(seconds):
             if frames_of:

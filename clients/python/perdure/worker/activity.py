@@ -13,7 +13,7 @@ from perdure import limits, payloads, tracing
 from perdure.calls import Calls
 from perdure.codec import Codec
 from perdure.context import FrameKind
-from perdure.errors import PayloadUndecodable, PerdureError
+from perdure.errors import ClaimLost, PayloadUndecodable, PerdureError
 from perdure.sealing import seal, seal_apart, unseal_apart
 from perdure.statuses import claim_lost
 from perdure.steps import Step
@@ -174,6 +174,8 @@ async def perform(activity: Activity, calls: Calls, invoke: Invoke) -> worker_se
 
 
 def _log_failure(claim: claim_pb2.Claim, error: BaseException, codec: Codec | None) -> None:
+    if isinstance(error, ClaimLost):
+        return  # its save was refused: no fault of the activity, and the loss has a line of its own
     place = (claim.step, claim.workflow.business_key, claim.attempt)
     if codec is None:
         _log.warning("%s of %s, attempt %d, raised:", *place, exc_info=error, extra=about(claim))

@@ -91,15 +91,19 @@ def _input(claim: claim_pb2.Claim, parameter: Parameter) -> Any:
     payload = claim.inputs.get(name)
     if parameter.is_woken and payload is not None:
         result = parse_wait_result(payload)
-        return woken(result.condition, result.wakes, parameter.as_type)
+        return _named(f"input {name}, what a signal carried", lambda: woken(result.condition, result.wakes, parameter.as_type))
     return _decode(f"input {name}", payload, parameter.as_type)
 
 
 def _decode(what: str, payload: payload_pb2.Payload | None, as_type: Any) -> Any:
     if what == "checkpoint" and (payload is None or payload.WhichOneof("data") is None):
         return None  # none is stored, whatever its type
+    return _named(what, lambda: payloads.decode(payload, as_type))
+
+
+def _named(what: str, decode: Callable[[], Any]) -> Any:
     try:
-        return payloads.decode(payload, as_type)
+        return decode()
     except PayloadUndecodable as error:
         raise PayloadUndecodable(f"{what}: {error.message}", error.cause) from error
     except PayloadRejected as error:

@@ -153,7 +153,8 @@ def _permit_words(permit: PermitFacts) -> str:
     if not permit.exists:
         return f"for permits of {name}, which does not exist"
     of = f" of {permit.capacity}" if permit.capacity else ""
-    return f"for {permit.units} permits of {name}: {permit.in_use}{of} in use, about {permit.ahead} steps before it"
+    wanted = "a permit" if permit.units == 1 else f"{permit.units} permits"
+    return f"for {wanted} of {name}: {permit.in_use}{of} in use, about {permit.ahead} steps before it"
 
 
 def _queue_words(queue: QueueFacts) -> str:
