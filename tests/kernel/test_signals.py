@@ -5,7 +5,7 @@ import json
 import pytest
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.effects import StepReady
+from perdure_server.kernel.effects import StepReady, WaitWon
 from perdure_server.kernel.rejection import Reason
 from perdure_server.kernel.workflow import StepState, WorkflowState
 from tests.kernel.harness import T0, Run, activity, after, on_signal, payload, plan, refused, waiting
@@ -28,7 +28,7 @@ def test_a_signal_wakes_what_waits_for_it() -> None:
     assert run.signal("done", "s1", {"ok": True})
     wake = run.step("a").wakes[0]
     assert (run.state("a"), wake.condition, wake.signal_id, wake.payload) == (S.READY, "done", "s1", payload({"ok": True}))
-    assert run.effects == [StepReady("a")]
+    assert run.effects == [WaitWon("a", run.step("a").wakes), StepReady("a")]
     assert run.workflow.inbox == ()
 
 

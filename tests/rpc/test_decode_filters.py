@@ -81,7 +81,7 @@ def test_defaults() -> None:
 def test_conditions_narrow_the_states_that_the_index_is_asked_for() -> None:
     assert states(phases=[workflow_pb2.PHASE_QUEUED]) == set(WorkflowState) - ENDED == states(queues=["gpu"])
     assert states(end_time={"from_time": {"seconds": 1}}) == ENDED
-    assert states(paused=True) == {WorkflowState.RUNNING}
+    assert states(paused=True) == set(WorkflowState) - ENDED
     assert states(paused=False) == set()
     assert narrowed(selected(queues=["gpu"], states=[workflow_pb2.Workflow.STATE_FAILED])) is None
     before = narrowed(selected(end_time={"to_time": {"seconds": 2}}))

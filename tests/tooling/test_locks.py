@@ -145,7 +145,7 @@ def distributions(name: str) -> set[str]:
     ("folder", "inputs"),
     [
         ("server", ("pyproject.toml", "clients/python/pyproject.toml", "--extra=embedded")),
-        ("clients/python", ("clients/python/pyproject.toml", "--extra=crypto")),
+        ("clients/python", ("clients/python/pyproject.toml", "--extra=crypto", "--extra=speed")),
         ("examples", LOCKS["samples"]),
         ("tests", LOCKS["dev"]),
         ("tools", LOCKS["dev"]),
