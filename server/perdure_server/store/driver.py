@@ -132,7 +132,7 @@ class Connection:
     async def admin_transaction(self, session: Session, command: Document) -> Document:
         """Sends one admin command in a transaction of its own, and commits it if the reply tells of no error.
 
-        Raises TransactionUndoneError: nothing of it is stored; StoreUnavailable or StoreError: the commit's result is unknown.
+        Raises TransactionUndoneError: the server refused it, and nothing of it is stored; StoreUnavailable or StoreError: unknown.
         """
         try:
             # Motor answers at once, PyMongo's own API with a coroutine. No read concern, not even the client's.
@@ -143,8 +143,10 @@ class Connection:
             if reply.get("nErrors"):
                 await session.abort_transaction()
                 raise TransactionUndoneError
-        except (PyMongoError, OSError) as error:
+        except OperationFailure as error:
             raise TransactionUndoneError from error
+        except (PyMongoError, OSError) as error:
+            raise translate(error) from error  # another road would meet the same
         try:
             await session.commit_transaction()
         except (PyMongoError, OSError) as error:
