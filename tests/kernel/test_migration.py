@@ -155,6 +155,17 @@ def test_branches_that_were_not_taken_stay_skipped() -> None:
     assert run.states() == {"a": "COMPLETED", "l": "READY", "r": "SKIPPED", "z": "BLOCKED"}
 
 
+def test_a_chosen_branch_that_is_no_more_is_a_loss() -> None:
+    run = Run(plan(activity("a", branches=(Branch("left", ("l",)), Branch("right", ("r",)))), "l: a", "r: a"))
+    run.grant("a")
+    run.report("a", Completed(choose=("left",)))
+    to = plan(activity("a", branches=(Branch("up", ("l",)), Branch("right", ("r",)))), "l: a", "r: a")
+    assert refusal(run, to) == "COMPLETED_OUTPUT"
+    assert go_over(run, to, accepted=frozenset({Loss.COMPLETED_OUTPUT}))
+    assert run.step("a").chosen == ()
+    assert run.states()["r"] == "SKIPPED"
+
+
 def test_a_hook_that_waits_for_its_turn_begins_when_all_is_done_again() -> None:
     hooks = Hooks(on_success=Hook("bye"))
     run = Run(plan("a", "bye", hooks=hooks))

@@ -133,6 +133,10 @@ def _of_dropped(name: str, step: Step) -> list[Lost]:
 
 def _of_carried(plan: StepDefinition, step: Step, to: StepDefinition) -> list[Lost]:
     name = plan.name
+    gone = sorted(set(step.chosen) - _branches(to))
+    if gone:
+        text = f"it chose {', '.join(gone)}, and the new definition has no such branch of it"
+        return [Lost(name, Loss.COMPLETED_OUTPUT, text)]
     if plan.kind is to.kind:
         found = _of_claim(name, step) if step.state in CLAIMED and to.contract != plan.contract else []
         if step.state is StepState.WAITING and _conditions(plan) != _conditions(to):
@@ -160,6 +164,10 @@ def _of_claim(name: str, step: Step) -> list[Lost]:
 def _of_children(name: str, step: Step) -> list[Lost]:
     is_open = step.children is not None and bool(step.children.open)
     return [Lost(name, Loss.OPEN_CHILDREN, "children of it are open")] if is_open else []
+
+
+def _branches(plan: StepDefinition) -> set[str]:
+    return {branch.name for branch in plan.branches}
 
 
 def _conditions(plan: StepDefinition) -> list[tuple[str, str, int]]:
@@ -193,6 +201,10 @@ def _carry(draft: Draft, migration: Migration) -> None:
         step_queues={migration.name_of(name): queue for name, queue in queues.items() if migration.name_of(name)},
     )
     draft.transplant(migration.to, names)
+    for name in names.values():
+        chosen, known = draft.step(name).chosen, _branches(draft.plan(name))
+        if not known.issuperset(chosen):
+            draft.amend(name, chosen=tuple(branch for branch in chosen if branch in known))
 
 
 def _wait_for_new_ones(draft: Draft) -> None:
