@@ -1,16 +1,23 @@
 """Large payloads: out of the document on the way in, back on the way out; a full document refuses no result."""
 
+import json
+from typing import Any
+
 import pytest
 
+from perdure_server.engine.people import Conditions
+from perdure_server.engine.service import Engine
 from perdure_server.engine.values import HeartbeatIn
 from perdure_server.kernel import limits
+from perdure_server.kernel.definition import Exhaustion
 from perdure_server.kernel.outcomes import Completed, Failed, Outcome, Waiting
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.values import Failure, Payload, RetryPolicy, Wait
-from perdure_server.kernel.workflow import WorkflowState
+from perdure_server.kernel.workflow import Signal, WorkflowState
 from perdure_server.ports.errors import DocumentTooLarge
 from perdure_server.store.memory import Moment
 from tests.engine.harness import World
+from tests.engine.rounds import supersede
 from tests.engine.workers import Worker, holding
 from tests.kernel.harness import activity, on_signal, signal, waiting
 
@@ -195,3 +202,46 @@ async def test_a_workflow_that_nears_its_budget_is_named_once(
         await worker.engine.signal(world.ref(), signal(f"{number}", value="x" * 900))
     lines = [record for record in caplog.records if "nears its budget" in record.message]
     assert [(record.levelname, record.__dict__["workflow"]) for record in lines] == [("WARNING", "default/note/k")]
+
+
+async def test_a_large_signal_that_meets_the_next_round_is_put_down_for_that_one(world: World) -> None:
+    server = await defined_rounds(world)
+    await world.start(server)
+    text = json.dumps("x" * 2 * limits.INLINE_PAYLOAD)
+    gate = world.faults.hold("payloads.put", Moment.AFTER)
+    sending = world.spawn(server.signal(world.ref(), Signal("s1", "go", 0, Payload(json=text))))
+    await world.settle()
+    world.faults.release("payloads.put", Moment.AFTER)
+    second = await supersede(world, server, value=2)
+    gate.set()
+    await world.until(sending.done)
+    assert (await sending).workflow.run_id == second.workflow.run_id
+    (kept,) = (await world.stored()).inbox
+    assert kept.payload is not None
+    assert kept.payload.ref is not None
+    assert list(await world.store.payloads.get(second.workflow.run_id, [kept.payload.ref.payload_id])) == [kept.payload.ref.payload_id]
+
+
+async def test_a_large_decision_that_meets_the_next_round_is_put_down_for_that_one(world: World) -> None:
+    server = await defined_rounds(world, on_exhausted=Exhaustion.HOLD)
+    await world.worker(server, script=lambda _: Failed(Failure("x.y", "no", non_retryable=True)))
+    await world.start(server)
+    await world.settle()
+    text = json.dumps("x" * 2 * limits.INLINE_PAYLOAD)
+    gate = world.faults.hold("payloads.put", Moment.AFTER)
+    deciding = world.spawn(server.people.resolve(world.ref(), "a", Completed(Payload(json=text)), Conditions("r1")))
+    await world.settle()
+    world.faults.release("payloads.put", Moment.AFTER)
+    second = await supersede(world, server, value=2)
+    await world.settle()
+    gate.set()
+    await world.until(deciding.done)
+    assert (await deciding).workflow.run_id == second.workflow.run_id
+    view = await server.get(world.ref(), with_payloads=True)
+    assert view.workflow.steps["a"].output == Payload(json=text)
+
+
+async def defined_rounds(world: World, **fields: Any) -> Engine:
+    server = await world.server()
+    await world.define(server, activity("a", **fields), "b: a")
+    return server

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from perdure_server.engine.desk import Pool, Slot
 from perdure_server.engine.pending import OfTombstones
+from perdure_server.engine.spill import require_home
 from perdure_server.engine.turn import Grant, Turn
 from perdure_server.engine.values import Ref, etag_of
 from perdure_server.kernel.cancel import cancel
@@ -168,9 +169,11 @@ class ActivateCommand(_Plain):
 class SignalCommand(_Plain):
     """Deliver a signal. Answers (duplicate, consumed)."""
 
-    def __init__(self, signal: Signal, target: Ref | Address) -> None:
+    def __init__(self, signal: Signal, target: Ref | Address, home: str = "") -> None:
+        """`home` is the run that its payload was put down for. Raises SpilledElsewhere when it comes to another."""
         self._signal = signal
         self._target = target
+        self._home = home
 
     def apply(self, turn: Turn) -> tuple[bool, bool]:
         """Store it once."""
@@ -181,6 +184,7 @@ class SignalCommand(_Plain):
     def receive(self, draft: Draft) -> tuple[bool, bool]:
         """What comes of it, without any grant."""
         _require_target(draft.workflow, self._target)
+        require_home(draft.workflow, self._home)
         stored = receive(draft, self._signal)
         inbox = draft.get("inbox", draft.workflow.inbox)
         return not stored, all(kept.signal_id != self._signal.signal_id for kept in inbox)

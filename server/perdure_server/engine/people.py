@@ -1,6 +1,7 @@
 """What people ask of one workflow: pause, resume, terminate, replay, resolve a step, delete."""
 
 from collections.abc import Callable
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from perdure_server.engine.entropy import own_request_id
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.queries import Queries
-from perdure_server.engine.spill import Spill
+from perdure_server.engine.spill import TRIES, Spill, SpilledElsewhere, require_home
 from perdure_server.engine.turn import Turn
 from perdure_server.engine.values import Ref
 from perdure_server.kernel import people
@@ -21,6 +22,7 @@ from perdure_server.kernel.outcomes import Completed, Failed
 from perdure_server.kernel.reopening import reopened
 from perdure_server.kernel.resolving import Resolution, resolve
 from perdure_server.kernel.workflow import Paused, Workflow
+from perdure_server.ports.errors import StoreUnavailable
 
 _ALSO_ARCHIVED = "resolve"  # or the finalizer of an archived round could not be passed
 
@@ -119,9 +121,15 @@ class People:
 
     async def resolve(self, ref: Ref, step: str, resolution: Resolution, conditions: Conditions) -> Done:
         """Decide about a held step, or pass a hook."""
-        if isinstance(resolution, Completed | Failed) and not conditions.validate_only:
-            resolution = await self._spilled(ref, resolution)
-        return await self._do(ref, "resolve", conditions, lambda draft, own: resolve(draft, step, resolution, own))
+        for _ in range(TRIES):
+            decided, home = resolution, ""
+            if isinstance(resolution, Completed | Failed) and not conditions.validate_only:
+                decided, home = await self._spilled(ref, resolution)
+            try:
+                return await self._do(ref, "resolve", conditions, partial(_resolve, (step, decided, home)))
+            except SpilledElsewhere:
+                continue
+        raise StoreUnavailable("rounds of this key begin faster than a decision is stored")
 
     async def update_options(self, ref: Ref, step: str, options: StepOptions, conditions: Conditions) -> Done:
         """Change fields of a step's policy for this workflow."""
@@ -146,12 +154,19 @@ class People:
         done = command.decide(draft, is_first=True)
         return Done(draft.finish(), not done, draft.definition)
 
-    async def _spilled(self, ref: Ref, resolution: Completed | Failed) -> Completed | Failed:
+    async def _spilled(self, ref: Ref, resolution: Completed | Failed) -> tuple[Completed | Failed, str]:
+        """With its payload put down, and the run that it is put down for; "" = it has none that must be."""
         workflow_id = await self._place(ref)
         payload = resolution.output if isinstance(resolution, Completed) else resolution.failure.details
         if not self._spill.needed(workflow_id, [payload]):
-            return resolution
+            return resolution, ""
         owner = await self._queries.load(ref.key.workflow_id, ref)
         spilled = await self._spill.outcome(workflow_id, owner.run_id, resolution)
         assert isinstance(spilled, Completed | Failed), "an outcome keeps its kind"
-        return spilled
+        return spilled, owner.run_id
+
+
+def _resolve(what: tuple[str, Resolution, str], draft: Draft, request_id: str) -> bool:
+    step, resolution, home = what
+    require_home(draft.workflow, home)
+    return resolve(draft, step, resolution, request_id)

@@ -14,7 +14,6 @@ from perdure_server.engine.claimtable import ClaimTable, LocalClaim
 from perdure_server.engine.commands import (
     CancelCommand,
     RoundNeeded,
-    SignalCommand,
     StartCommand,
 )
 from perdure_server.engine.desk import Desk
@@ -35,9 +34,10 @@ from perdure_server.engine.queues import QueueBook
 from perdure_server.engine.ready_sweep import ReadySweep
 from perdure_server.engine.results import Results
 from perdure_server.engine.retention import Retention
-from perdure_server.engine.rounds import Rounds, submit_to_run
+from perdure_server.engine.rounds import Rounds
 from perdure_server.engine.selection import Selection
 from perdure_server.engine.settings import EngineSettings
+from perdure_server.engine.signalling import Signalling
 from perdure_server.engine.spill import Spill
 from perdure_server.engine.starters import Starters
 from perdure_server.engine.streams import WorkerStream
@@ -70,7 +70,7 @@ from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.outcomes import Released
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.start import Start
-from perdure_server.kernel.tokens import Address, decode_wake_token
+from perdure_server.kernel.tokens import Address
 from perdure_server.kernel.values import Paused
 from perdure_server.kernel.workflow import Signal, Workflow
 from perdure_server.ports.clock import Clock
@@ -121,6 +121,7 @@ class Engine:
         self.queues = QueueBook(parts, self.catalog, self.sweep.is_mine)
         self.queries = Queries(store, self.catalog, self.hub, self.queues)
         self.people = People(parts, self.mailboxes, self.queries, self.spill)
+        self.signalling = Signalling(clock, self.mailboxes, self.queries, self.spill)
         self.get, self.wait_for_result, self.fetch_payload = self.queries.get, self.queries.wait_for_result, self.queries.fetch_payload
         self.definition, self.versions = self.queries.definition, self.queries.versions
         self.definitions, self.list_workers = store.definitions.list, store.sessions.list
@@ -223,18 +224,9 @@ class Engine:
     async def signal(self, target: Ref | str, signal: Signal) -> Signalled:
         """Store a signal. A str target is a wake token. Raises Rejection, StoreUnavailable."""
         self._accepting()
-        address = target if isinstance(target, Ref) else decode_wake_token(target)
-        ref = target if isinstance(target, Ref) else None
-        workflow_id = address.key.workflow_id if isinstance(address, Ref) else address.workflow_id
         if self.namespaces.byte_limits:
             await self.quotas.bytes.admit_signal(self, target, signal)
-        signal = replace(signal, time=self.clock.now())
-        if self.spill.needed(workflow_id, [signal.payload]):
-            owner = await self.queries.load(workflow_id, ref)
-            run_id = address.run_id if isinstance(address, Address) and address.run_id in owner.past_runs else owner.run_id
-            signal = replace(signal, payload=await self.spill.spill(workflow_id, run_id, signal.payload))
-        answer, workflow = await submit_to_run(self.mailboxes, workflow_id, SignalCommand(signal, address))
-        return Signalled(workflow, duplicate=answer[0], consumed=answer[1])
+        return await self.signalling.send(target, signal)
 
     async def cancel(self, ref: Ref, reason: str, request_id: str, etag: str = "", actor: str = "") -> CancelAccepted:
         """Ask a workflow to cancel. Raises Rejection, StoreUnavailable."""

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.outcomes import Cancelled, Completed, Failed, Outcome, Page, Released, Waiting
+from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.start import Start
 from perdure_server.kernel.values import Failure, Payload
 from perdure_server.kernel.workflow import Workflow
@@ -13,6 +14,20 @@ from perdure_server.ports.clock import Clock
 from perdure_server.ports.store import Payloads
 
 _SMALL = 1_024
+TRIES = 5  # a key that begins so many rounds while one payload is put down is a fault
+
+
+class SpilledElsewhere(Rejection):
+    """Inside the engine only: what was put down for one run came to another, which would not find it. It is to be put down again."""
+
+    def __init__(self) -> None:
+        super().__init__(Reason.REVISION_CONFLICT, "Another round of this key began meanwhile.")
+
+
+def require_home(workflow: Workflow, run_id: str) -> None:
+    """Raise SpilledElsewhere unless the payloads of a command were put down for this run; "" = it has none."""
+    if run_id and workflow.run_id != run_id:
+        raise SpilledElsewhere
 
 
 class Spill:
