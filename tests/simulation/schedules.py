@@ -66,7 +66,8 @@ class Schedules(Ingredient):
             ScheduledStart(CHILD),
             jitter=source.choice((0, 0, 700)),
             overlap=source.choice(tuple(Overlap)),
-            catch_up_window=source.choice((2_000, 10_000, limits.MINUTE, limits.DAY)),
+            # Hours of downtime are caught up within it, a workflow per firing: more than this would be a seed of thousands.
+            catch_up_window=source.choice((2_000, 10_000, limits.MINUTE, 3 * limits.MINUTE)),
         )
         simulation.oracle.witnesses.append(self._workflow_changed)
 
