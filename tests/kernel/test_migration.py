@@ -219,3 +219,10 @@ def test_timeouts_that_run_are_those_of_the_new_definition() -> None:
     assert (run.state("a"), run.state("b")) == (StepState.READY, StepState.RUNNING)
     assert go_over(run, timed)
     assert run.step("a").due == T0 + 90_000 + MINUTE, "it was not measured before"
+
+
+def test_the_step_time_of_what_begins_anew_begins_anew() -> None:
+    run = Run(plan(activity("a", step_timeout=10_000), "b: a"))
+    assert run.step("a").step_deadline is not None
+    assert go_over(run, plan(waiting("a", on_signal("go")), "b: a"))
+    assert (run.step("a").state, run.step("a").step_deadline, run.step("a").step_left) == (StepState.WAITING, None, None)

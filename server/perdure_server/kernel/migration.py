@@ -190,7 +190,8 @@ def _begins_anew(plan: StepDefinition, step: Step, migration: Migration) -> bool
 
 def _stop(draft: Draft, name: str) -> None:
     fields = taken_claim(draft, name, LossCause.SUPERSEDED) if draft.step(name).state in CLAIMED else {}
-    draft.move(name, StepEvent.MIGRATED, StepState.BLOCKED, **fields)
+    # It begins anew, and so does the time that it may take.
+    draft.move(name, StepEvent.MIGRATED, StepState.BLOCKED, step_deadline=None, step_left=None, **fields)
 
 
 def _carry(draft: Draft, migration: Migration) -> None:

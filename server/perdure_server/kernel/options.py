@@ -70,10 +70,11 @@ def follow_policy(draft: Draft, name: str, before: StepDefinition) -> None:
 
 def _step_time(draft: Draft, name: str, before: StepDefinition) -> dict[str, object]:
     step, plan = draft.step(name), draft.plan(name)
-    if plan.step_timeout == before.step_timeout or draft.definition.is_required(name):
+    if plan.step_timeout is None or draft.definition.is_required(name):
+        # It may have had one as an ordinary step, or by an option of its own.
+        return {} if step.step_deadline is None and step.step_left is None else {"step_deadline": None, "step_left": None}
+    if plan.step_timeout == before.step_timeout:
         return {}
-    if plan.step_timeout is None:
-        return {"step_deadline": None, "step_left": None}
     if step.step_left is not None and before.step_timeout is not None:  # a wait has stopped the clock
         return {"step_left": max(0, step.step_left + plan.step_timeout - before.step_timeout)}
     if step.state is StepState.HELD or (step.state is StepState.WAITING and not plan.step_timeout_includes_waits):
