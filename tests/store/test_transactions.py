@@ -74,6 +74,9 @@ async def test_a_refused_batch_goes_the_other_road(ours: MongoStore, proxy: Prox
     workflows = [started() for _ in range(5)]
     assert all(await asyncio.gather(*(ours.workflows.commit(None, workflow) for workflow in workflows)))
     assert proxy.sent("commitTransaction") == []
+    for count in (1, 2, 3):  # the refused session serves again
+        assert all(await asyncio.gather(*(ours.workflows.commit(None, started()) for _ in range(5))))
+        assert len(proxy.sent("commitTransaction")) == count
 
 
 async def test_c68_a_lost_answer_to_the_commit_leaves_the_result_unknown(ours: MongoStore, theirs: Store, proxy: Proxy) -> None:
@@ -98,6 +101,19 @@ async def test_a_server_that_dies_before_its_commit_blocks_nobody_for_long(ours:
     began = time.monotonic()
     results = await asyncio.gather(*(theirs.workflows.commit(each, following(each, cancel_reason="theirs")) for each in workflows))
     assert results == [True] * 4
+    assert time.monotonic() - began < 8
+
+
+async def test_a_commit_that_never_arrives_blocks_nobody_for_long(ours: MongoStore, proxy: Proxy) -> None:
+    workflows = [started() for _ in range(4)]
+    assert all(await asyncio.gather(*(ours.workflows.commit(None, workflow) for workflow in workflows)))
+    proxy.spoil("commitTransaction", forward=False, times=2)  # the driver asks once more by itself
+    changed = [following(each, cancel_reason="once") for each in workflows]
+    lost = await asyncio.gather(*(ours.workflows.commit(*pair) for pair in zip(workflows, changed, strict=True)), return_exceptions=True)
+    assert [type(result) for result in lost] == [StoreUnavailable] * 4
+    began = time.monotonic()
+    # One write is no transaction: only the end of ours can let it through.
+    assert await ours.workflows.commit(workflows[0], following(workflows[0], cancel_reason="again"))
     assert time.monotonic() - began < 8
 
 

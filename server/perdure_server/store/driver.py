@@ -132,7 +132,8 @@ class Connection:
     async def admin_transaction(self, session: Session, command: Document) -> Document:
         """Sends one admin command in a transaction of its own, and commits it if the reply tells of no error.
 
-        Raises TransactionUndoneError: the server refused it, and nothing of it is stored; StoreUnavailable or StoreError: unknown.
+        Raises TransactionUndoneError: the server refused it, nothing of it is stored, and the session is free again; StoreUnavailable or
+        StoreError: unknown, and the transaction may still be open there.
         """
         try:
             # Motor answers at once, PyMongo's own API with a coroutine. No read concern, not even the client's.
@@ -144,6 +145,7 @@ class Connection:
                 await session.abort_transaction()
                 raise TransactionUndoneError
         except OperationFailure as error:
+            await session.abort_transaction()  # else the session would refuse its next one
             raise TransactionUndoneError from error
         except (PyMongoError, OSError) as error:
             raise translate(error) from error  # another road would meet the same
