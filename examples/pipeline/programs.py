@@ -100,9 +100,8 @@ async def _end_group(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(TERM_GRACE_SECONDS):
-                await process.wait()
+        # Not asyncio.timeout: in a task that is being cancelled, early 3.11 releases of Python raise CancelledError at its end.
+        await asyncio.wait([asyncio.create_task(process.wait())], timeout=TERM_GRACE_SECONDS)
     with suppress(ProcessLookupError):  # what it started and left behind, too
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()

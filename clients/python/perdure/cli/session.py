@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import json
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
@@ -81,8 +82,8 @@ def connected(command: Callable[Concatenate[Client, P], Awaitable[int | None]]) 
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
         except BrokenPipeError:
-            # The reader of a pipe, such as `head`, has seen enough.
-            sys.stderr.close()
+            # The reader of a pipe, such as `head`, has seen enough. What is still buffered goes nowhere, else Python ends with 120.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)
         sys.exit(code or 0)
 

@@ -151,13 +151,13 @@ class Worker:
     @staticmethod
     async def _wind_down(runner: ActivityRunner) -> None:
         for step in (runner.abandon_all, runner.give_up):
-            try:
-                async with asyncio.timeout(limits.UNWIND_TIMEOUT):
-                    await runner.wait_idle()
-            except TimeoutError:
-                step()
-            else:
+            idle = asyncio.ensure_future(runner.wait_idle())
+            # Not asyncio.timeout: in a task that is being cancelled, early 3.11 releases of Python raise CancelledError at its end.
+            await asyncio.wait([idle], timeout=limits.UNWIND_TIMEOUT)
+            if idle.done():
                 return
+            idle.cancel()
+            step()
 
     def _session_ended(self, ended: object) -> None:
         del ended
