@@ -117,7 +117,12 @@ class Dispatch:
             self._desk.free.clear()
             await happened(self._desk.free, _COME_ROUND)
             return
-        for item in await self._coordination.take(idle, 1, _TAKE_WAIT):
+        try:
+            self._desk.awaited = frozenset(idle)
+            found = await self._coordination.take(idle, 1, _TAKE_WAIT)
+        finally:
+            self._desk.awaited = frozenset()
+        for item in found:
             self.place(item)
             self._desk.look_again(item.queue)
 
