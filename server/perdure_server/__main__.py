@@ -37,6 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(arguments: Sequence[str]) -> int:
     config = configuration.read(arguments)
+    if config.processes > 1:
+        from perdure_server.processes import run as run_several  # noqa: PLC0415 -- as below
+
+        return run_several(config)
     from perdure_server.main import run  # noqa: PLC0415 -- drivers and all: only this command needs them
 
     return run(config)

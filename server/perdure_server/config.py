@@ -16,6 +16,7 @@ from perdure_server.kernel import limits
 
 PREFIX: Final = "PERDURE_SERVER_"
 DEFAULT_PORT: Final = 7463
+LAST_PORT: Final = 65_535
 
 # Not an operator's business, yet numbers: how store time is kept, and how long parts of a stop may take.
 CLOCK_INTERVAL_MS: Final = 1_000
@@ -24,6 +25,8 @@ STORE_RETRY_MS: Final = 500
 CLOSE_MS: Final = 500
 TEST_DRAIN_GRACE_MS: Final = 500  # of a server inside a test
 AFTER_GRACE_MS: Final = 1_500
+RESTART_FIRST_MS: Final = 500  # of a server process that ended unasked (`processes`); doubled up to the next, and forgotten after that long
+RESTART_LAST_MS: Final = 30_000
 COLLECTED_OBJECTS: Final = 10_000  # new containers before Python looks for cycles among them; its own default is 700
 
 _REDIS_SCHEMES: Final = ("redis", "rediss", "unix", "redis+sentinel", "redis+cluster", "rediss+sentinel", "rediss+cluster")
@@ -106,7 +109,12 @@ class Config:
     """Everything that an operator may set. Durations are in milliseconds and say so in their names."""
 
     address: str = _setting("127.0.0.1", "Address to listen on. Beyond loopback only with TLS and an access file, or `insecure`.", _text)
-    port: int = _setting(DEFAULT_PORT, "Port to listen on; 0 takes a free one, which is logged and printed.", _whole(0, 65_535))
+    port: int = _setting(DEFAULT_PORT, "Port to listen on; 0 takes a free one, which is logged and printed.", _whole(0, LAST_PORT))
+    processes: int = _setting(
+        1,
+        "Server processes that share the port, on Linux: one uses little more than one core. Needs `redis-url`; see scaling.md.",
+        _whole(1, 256),
+    )
     insecure: bool = _setting(False, "Allow an address that other machines reach without TLS or without an access file.", _switch)
     tls_cert_file: str = _setting(
         "", "Certificate of the server in PEM, with the chain behind it. Empty: plain text. See security.md.", _text
@@ -160,7 +168,9 @@ class Config:
     )
     otlp_metrics: bool = _setting(True, "Push metrics to `otlp-endpoint`, too, every 30 s.", _switch)
     metrics_port: int = _setting(
-        0, "Port of the endpoint that Prometheus reads (see metrics.md), such as 9464. 0: no endpoint.", _whole(0, 65_535)
+        0,
+        "Port of the endpoint that Prometheus reads (see metrics.md), such as 9464; those after it for more `processes`. 0: no endpoint.",
+        _whole(0, LAST_PORT),
     )
     metrics_address: str = _setting(
         "127.0.0.1",
@@ -281,6 +291,10 @@ def _from_flags(arguments: Sequence[str], faults: list[str]) -> Iterator[tuple[s
 
 
 def _contradictions(config: Config) -> Iterator[str]:
+    if config.processes > 1 and not config.redis_url:
+        yield "--processes: more than one needs --redis-url, as several servers on one database do"
+    if config.processes > 1 and config.metrics_port + config.processes > LAST_PORT + 1:
+        yield f"--metrics-port: {config.processes} processes need as many ports from it on"
     if bool(config.tls_cert_file) is not bool(config.tls_key_file):
         yield "--tls-cert-file, --tls-key-file: one needs the other"
     if config.tls_client_ca_file and not config.tls_cert_file:

@@ -15,6 +15,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final, NoReturn
@@ -103,7 +104,13 @@ async def serve(config: Config, parts: Parts | None = None) -> AsyncIterator[Run
         await engine.open()
         engine.supervisor.loop(lambda: _sync(clock), "clock")
         options = ServerOptions(
-            config.address, config.port, config.insecure, config.trace_sample_ratio, config.stream_age_ms, _door_settings(config)
+            config.address,
+            config.port,
+            config.insecure,
+            config.trace_sample_ratio,
+            config.stream_age_ms,
+            _door_settings(config),
+            shares_port=config.processes > 1,
         )
         facts = ServerFacts(version("perdure-server"), clock.now(), parts.dev)
         rehearsal = Rehearsal(engine, told) if isinstance(told, ShiftedClock) else None
@@ -261,26 +268,33 @@ def _spare_the_collector() -> None:
     gc.set_threshold(configuration.COLLECTED_OBJECTS, *gc.get_threshold()[1:])
 
 
-async def _serve_until_signalled(config: Config) -> None:
+async def _serve_until_signalled(config: Config, on_serving: Callable[[int], None]) -> None:
     signals = Signals(config.drain_grace_ms)
     signals.install()
     async with serve(config) as running:
         signals.on_hangup(running.server.entrance.read_again)
         signals.serving = True
-        print(f"perdure serves on {config.address}:{running.port}", flush=True)
+        on_serving(running.port)
         await signals.stop.wait()
 
 
-def run(config: Config) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit code. The whole of `python -m perdure_server serve`."""
+def run(config: Config, on_serving: Callable[[int], None] | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit code. The whole of `python -m perdure_server serve` with one process.
+
+    `on_serving` is told the port when it serves; by default it is printed.
+    """
     configure(config.log_level, config.log_format)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(_serve_until_signalled(config))
+            runner.run(_serve_until_signalled(config, on_serving or partial(_announce, config.address)))
     except (StoreError, AddressInUse, DoorsInvalid, MetricsAddressError) as error:
         print(f"perdure serve: {error}", file=sys.stderr)
         return EXIT_FAILED
     return 0
+
+
+def _announce(address: str, port: int) -> None:
+    print(f"perdure serves on {address}:{port}", flush=True)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

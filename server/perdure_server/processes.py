@@ -25,13 +25,12 @@ from perdure_server.kernel.limits import SECOND
 
 LOGGER = logging.getLogger(__name__)
 
+EXIT_FAILED: Final = 1
 _SPAWN: Final = multiprocessing.get_context("spawn")  # gRPC does not survive a fork
 
 
 def run(config: Config) -> int:
     """Serve with `config.processes` processes until SIGTERM or SIGINT; returns the exit code."""
-    from perdure_server.main import EXIT_FAILED  # noqa: PLC0415 -- the children need all of it; the command that has one process never comes here
-
     try:
         reserved = _reserve(config)
     except OSError as error:
@@ -77,7 +76,7 @@ class _Fleet:
             loop.add_signal_handler(number, self._stop)
         loop.add_signal_handler(signal.SIGHUP, self._signal, signal.SIGHUP)
         await asyncio.gather(*(self._keep(index) for index in range(self._config.processes)))
-        return 1 if self._failed else 0
+        return EXIT_FAILED if self._failed else 0
 
     def _stop(self) -> None:
         if not self._stopping.is_set():

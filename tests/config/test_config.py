@@ -103,3 +103,14 @@ def test_the_command_prints_it_and_misuse_exits_with_2() -> None:
     )
     assert refused.returncode == 2
     assert len(refused.stderr.splitlines()) == 2
+
+
+def test_several_processes_need_redis_and_as_many_ports_for_metrics() -> None:
+    url = "--redis-url=redis://h"
+    assert config.read(["--processes=2", url, "--metrics-port=65534"], {}).processes == 2
+    with pytest.raises(ConfigInvalid, match="--processes: more than one needs --redis-url"):
+        config.read(["--processes=2"], {})
+    with pytest.raises(ConfigInvalid, match="--metrics-port: 2 processes"):
+        config.read(["--processes=2", url, "--metrics-port=65535"], {})
+    with pytest.raises(ConfigInvalid, match="--processes: must be a whole number from 1 to 256"):
+        config.read(["--processes=0"], {})

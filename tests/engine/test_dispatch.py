@@ -1,11 +1,13 @@
 """READY steps meet free slots: straight, through the queues, by the sweep alone."""
 
+from functools import partial
+
 import pytest
 
 from perdure_server.kernel.workflow import StepState
 from perdure_server.ports.store import Subscription
 from tests.engine.harness import World
-from tests.engine.workers import holding
+from tests.engine.workers import Worker, holding
 
 
 async def test_a_step_that_waited_in_a_queue_is_granted_and_delivered(world: World) -> None:
@@ -83,3 +85,33 @@ async def test_no_more_is_taken_than_the_pool_of_that_queue_has_slots_for(world:
     await world.worker(server, pools=pools, slots=50, script=holding)
     await world.settle()
     assert world.coordination.taken - taken == 1
+
+
+async def test_free_slots_that_somebody_waits_with_are_no_reason_to_look(world: World) -> None:
+    server = await world.server()
+    await world.define(server, "a", "b: a", "c: b")
+    worker = await world.worker(server, slots=10)
+    await world.start(server, "warm")
+    await world.until(lambda: len(worker.got) == 3)
+    before = world.coordination.looks
+    for number in range(20):
+        await world.start(server, f"k{number}")
+        await world.settle()
+    assert len(worker.got) == 63
+    assert world.coordination.looks == before
+
+
+async def test_a_queue_that_was_longer_than_the_slots_is_looked_into_until_it_is_empty(world: World) -> None:
+    server = await world.server()
+    await world.define(server, "a")
+    worker = await world.worker(server, script=holding, slots=2)
+    for number in range(5):
+        await world.start(server, f"k{number}")
+    await world.advance(2_000)  # the server has seen that steps wait
+    for got in (2, 3, 4, 5):
+        assert await world.until(partial(_has_got, worker, got)) == 0
+        await worker.settle(next(iter(worker.held.values())))
+
+
+def _has_got(worker: Worker, count: int) -> bool:
+    return len(worker.got) == count

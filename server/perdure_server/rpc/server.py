@@ -37,8 +37,6 @@ from perdure_server.rpc.workflow_service import WorkflowService
 LOGGER = logging.getLogger(__name__)
 
 OPTIONS: Final = (
-    # A second server on the port must fail, not share it silently.
-    ("grpc.so_reuseport", 0),
     ("grpc.max_receive_message_length", limits.REQUEST),
     ("grpc.max_send_message_length", limits.RESPONSE_MAX),
     # The server pings idle connections, so that a worker that vanished without a word is noticed.
@@ -63,7 +61,10 @@ class AddressInUse(Exception):
 
 
 class ServerOptions(Struct, frozen=True):
-    """Where to listen. Port 0 takes a free one. `insecure` allows addresses beyond loopback without doors. `stream_age` in ms."""
+    """Where to listen. Port 0 takes a free one. `insecure` allows addresses beyond loopback without doors. `stream_age` in ms.
+
+    `shares_port`: other processes of this machine may listen on it, too; else a second one fails.
+    """
 
     address: str
     port: int
@@ -71,6 +72,7 @@ class ServerOptions(Struct, frozen=True):
     sample_ratio: float = 1.0
     stream_age: int = limits.STREAM_AGE
     doors: DoorSettings = DoorSettings()
+    shares_port: bool = False
 
 
 class RpcServer:
@@ -87,7 +89,8 @@ class RpcServer:
         self.leaving = Leaving(options.stream_age)
         self.guard = Guard(lambda method, code, took: telemetry.record(RPC_TIME, took, ("grpc", method.removeprefix("/"), code)))
         # The guard is outermost, so that whatever an interceptor after it raises is mapped as well.
-        self._server = grpc.aio.server(interceptors=(self.guard,), options=(*OPTIONS, *_aging(options.stream_age)))
+        sharing = ("grpc.so_reuseport", int(options.shares_port))
+        self._server = grpc.aio.server(interceptors=(self.guard,), options=(*OPTIONS, sharing, *_aging(options.stream_age)))
         facts = replace(facts, unimplemented=tuple(unimplemented_methods(WorkflowService, WorkerService, AdminService)))
         services: tuple[Servicer, ...] = (
             WorkflowService(engine, self.leaving, options.sample_ratio),
