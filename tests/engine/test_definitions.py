@@ -1,9 +1,11 @@
 """Definitions: contracts matched, several versions side by side, news for connected workers."""
 
 import pytest
+from msgspec.structs import replace
 
 from perdure_server.engine import catalog
 from perdure_server.engine.values import PoolServed
+from perdure_server.kernel.contracts import with_contracts
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.ports.store import Subscription
@@ -134,6 +136,27 @@ async def test_validate_only_stores_nothing_and_faults_are_named(world: World) -
     with pytest.raises(FieldViolation) as cycle:
         await server.register(Definition("default", "note", (activity("a: b"), activity("b: a"))), True, False, False)
     assert cycle.value.reason is Reason.DEFINITION_CYCLE
+
+
+async def test_a_reserved_word_is_no_name_of_a_step_unless_it_is_registered(world: World) -> None:
+    server = await world.server()
+    reserved = plan("class", "b: class", "import", workflow_type="note")
+    with pytest.raises(FieldViolation) as caught:
+        await server.register(reserved, activate=False, only_if_none=True, validate_only=True)
+    assert caught.value.reason is Reason.DEFINITION_INVALID
+    assert [field for field, _ in caught.value.violations] == ["definition.steps[0].name", "definition.steps[2].name"]
+    with pytest.raises(FieldViolation) as caught:
+        await server.register(replace(reserved, max_lost_claims=0), activate=False, only_if_none=True, validate_only=True)
+    assert {field for field, _ in caught.value.violations} == {
+        "definition.max_lost_claims",
+        "definition.steps[0].name",
+        "definition.steps[2].name",
+    }, "with every other fault"
+    await server.store.definitions.put(with_contracts(reserved))  # from before they were refused
+    stored, active = await server.register(reserved, activate=True, only_if_none=False, validate_only=False)
+    assert active is not None
+    assert active.fingerprint == stored.fingerprint
+    await world.start(server)
 
 
 async def test_only_if_none_keeps_the_active_one(world: World) -> None:

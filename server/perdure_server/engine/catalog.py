@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from perdure_server.kernel.contracts import with_contracts
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.options import as_run
-from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
+from perdure_server.kernel.reserved import reserved_names
 from perdure_server.kernel.validation import validate
 from perdure_server.kernel.values import Paused
 from perdure_server.kernel.workflow import Workflow
@@ -146,6 +147,20 @@ class Catalog:
         """Validate and compute contracts. Raises FieldViolation with every fault."""
         validate(definition, self._renew_interval)
         return with_contracts(definition)
+
+    async def admit(self, definition: Definition) -> Definition:
+        """Prepare one for registration. Reserved words as step names are refused, unless it is registered, from before they were.
+
+        Raises FieldViolation with every fault, StoreUnavailable.
+        """
+        reserved = reserved_names(definition)
+        try:
+            prepared = self.prepare(definition)
+        except FieldViolation as error:
+            raise FieldViolation([*error.violations, *reserved], error.reason) from error
+        if reserved and await self._store.get(prepared.namespace, prepared.workflow_type, prepared.fingerprint) is None:
+            raise FieldViolation(reserved, Reason.DEFINITION_INVALID)
+        return prepared
 
     async def register(self, definition: Definition, activate: bool, only_if_none: bool) -> tuple[Definition, ActiveDefinition | None]:
         """Store a prepared definition; perhaps make it the active one. Raises StoreUnavailable."""

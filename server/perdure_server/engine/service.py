@@ -266,7 +266,7 @@ class Engine:
         self, definition: Definition, activate: bool, only_if_none: bool, validate_only: bool
     ) -> tuple[Definition, ActiveDefinition | None]:
         """Validate, compute contracts, store. Raises FieldViolation, StoreUnavailable."""
-        prepared = self.catalog.prepare(definition)
+        prepared = await self.catalog.admit(definition)
         if validate_only:
             return prepared, await self.store.definitions.active(prepared.namespace, prepared.workflow_type)
         found = await self.catalog.register(prepared, activate, only_if_none)

@@ -47,6 +47,6 @@ class Trials:
         decoded = decode.definition(request.definition, namespace, faults)
         faults.check()
         try:
-            return self._engine.catalog.prepare(decoded)
+            return await self._engine.catalog.admit(decoded)
         except FieldViolation as error:
             raise decode.with_wire_paths(error) from error

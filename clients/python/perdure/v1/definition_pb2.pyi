@@ -139,7 +139,9 @@ class StepDefinition(_message.Message):
     POLICY_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`. Unique in the definition."""
+    """Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`, and no reserved word of Python or Java
+    (`class`, `import`, `return`), unless the definition was registered before these were refused. Unique in the definition.
+    """
     version: _builtins.str
     """The author's version of this step's code contract; part of the step contract. May be empty."""
     compensate_with: _builtins.str
