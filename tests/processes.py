@@ -30,6 +30,7 @@ LOG_LINES_KEPT = 400
 MONGO_URL = os.environ.get("MONGO_URL")
 REDIS_URL = os.environ.get("REDIS_URL")
 REQUIRE_SERVERS = os.environ.get("REQUIRE_SERVERS") == "1"
+LONG_CHAOS = os.environ.get("CHAOS") == "long"
 
 
 class ServerDidNotStartError(RuntimeError):

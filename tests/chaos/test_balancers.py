@@ -11,6 +11,7 @@ import pytest
 from perdure import Client, Context, Definition
 from perdure.events import Frame, Gap
 from tests.chaos.balancer import Balancer
+from tests.chaos.extent import extent
 from tests.conftest import Eventually
 from tests.e2e.conftest import MakeServer, new_server
 from tests.e2e.servers import PerdureProcess
@@ -23,9 +24,9 @@ IDLE_LIMIT = 20.0
 IDLE_FOR = 32.0
 AGE_MS = 1_000  # the transport's own GOAWAY comes at 1.5 s
 WORKERS = 12
-ROUNDS = 12
+ROUNDS = extent(6, long=12)
 AT_ONCE = 20
-FRAMES = 150
+FRAMES = extent(75, long=150)
 
 
 @pytest.fixture

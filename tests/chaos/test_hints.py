@@ -6,13 +6,14 @@ import pytest
 
 from tests.chaos.checker import check
 from tests.chaos.conftest import Report
+from tests.chaos.extent import extent
 from tests.chaos.load import loaded
 from tests.chaos.scene import Scene
 from tests.chaos.wire import wired
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(180)]
 
-WORKFLOWS = 50
+WORKFLOWS = extent(30, long=50)
 ENDS_WITHIN = 60.0
 # A script puts steps in queues and takes them out, sets timers and appends frames; PUBLISH wakes other servers.
 TOLD = (b"EVALSHA", b"EVAL", b"PUBLISH", b"ZADD", b"XADD")

@@ -1,4 +1,4 @@
-"""Kill and restart, in the middle of two hundred running workflows each: nothing lost, no stored step run again, all end."""
+"""Kill and restart, in the middle of many running workflows: nothing lost, no stored step run again, all end."""
 
 import asyncio
 import random
@@ -11,17 +11,19 @@ from redis.asyncio import Redis
 
 from tests.chaos.checker import check
 from tests.chaos.conftest import Report
+from tests.chaos.extent import extent
 from tests.chaos.load import Load, loaded
 from tests.chaos.scene import Scene
 from tests.e2e.stream_worker import lapse
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(180)]
 
-WORKFLOWS = 200
-LATER = 40  # started while things are broken
-MIDDLE = 150  # activities begun when the fault comes, at least
+WORKFLOWS = extent(60, long=200)
+LATER = extent(12, long=40)  # started while things are broken
+MIDDLE = extent(45, long=150)  # activities begun when the fault comes, at least
 HELD = 10  # activities at work when it comes, at least
 WATCHED = 10
+AT_RANDOM = extent(4, long=8)  # faults
 ENDS_WITHIN = 60.0
 
 Fault = Callable[[Load], Awaitable[None]]
@@ -89,7 +91,7 @@ def at_work(counts: Counter[str]) -> int:
 
 @asynccontextmanager
 async def running(scene: Scene, workflow_type: str, report: Report, attempts: int = 3) -> AsyncIterator[Load]:
-    """In the block two hundred workflows run; at its end all have ended, and every answer is compared with the store.
+    """In the block WORKFLOWS workflows run; at its end all have ended, and every answer is compared with the store.
 
     None can end before the block, since each waits for its signal.
     """
@@ -127,7 +129,7 @@ async def test_everything_at_random(scene: Scene, report: Report, random_source:
     """The seed is in the head of the test run."""
     hits: list[str] = []
     async with running(scene, "random", report, attempts=50) as load:
-        for _ in range(8):
+        for _ in range(AT_RANDOM):
             hits.append(random_source.choice(sorted(FAULTS)))
             await FAULTS[hits[-1]](load)
             await lapse(random_source.uniform(0.0, 1.0))

@@ -7,6 +7,7 @@ import pytest
 
 from perdure.v1 import claim_pb2
 from tests.chaos.conftest import Report
+from tests.chaos.extent import extent
 from tests.chaos.journal import Journal, Reader
 from tests.chaos.scene import Scene
 from tests.e2e.channels import COMPLETED, connected
@@ -15,8 +16,8 @@ from tests.e2e.stream_worker import Result, StreamWorker, lapse
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(120)]
 
-HELD = 40  # claims that run when the servers go
-WAITING = 60  # workflows that wait for a slot
+HELD = extent(25, long=40)  # claims that run when the servers go
+WAITING = extent(25, long=60)  # workflows that wait for a slot
 ATTEMPT_SECONDS = 4.0
 AWAY_SECONDS = ATTEMPT_SECONDS + LEASE_MS / 1000  # longer than the lease, and than the time that an attempt may take
 CATCH_UP = 40.0

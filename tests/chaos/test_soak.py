@@ -22,6 +22,7 @@ from perdure_server.config import Config
 from perdure_server.main import Parts, Running, serve
 from perdure_server.store.memory import MemoryStore
 from tests.chaos.conftest import Report
+from tests.chaos.extent import extent
 from tests.conftest import Eventually, RunningServer
 from tests.coordination.proxy import Proxy
 from tests.e2e.channels import COMPLETED, Perdure, connected
@@ -32,13 +33,13 @@ pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 
 PAGE_KIB = 4
 SAMPLES = 8
-CYCLES = 500  # between two samples
-WARM_UP = 1_500
+CYCLES = extent(200, long=500)  # between two samples
+WARM_UP = extent(1_000, long=1_500)
 AT_ONCE = 10
 SLOPE_KIB = 0.5  # per cycle, at most: one call that is never collected holds more than ten times that
 EMPTY_WITHIN = 5.0
 STORE_DELAY = 0.25  # each way
-CALLERS = 600
+CALLERS = extent(300, long=600)
 COMPLETE_WITHIN = 5.0  # one trip to the store takes 0.5 s here; those who left must not hold what a result needs
 
 Cycle = Callable[[Perdure, bool], Awaitable[None]]

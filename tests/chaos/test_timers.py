@@ -12,13 +12,14 @@ from perdure.v1 import admin_service_pb2, definition_pb2, filter_pb2, payload_pb
 from perdure_server.kernel.workflow import StepState
 from tests.chaos.checker import read
 from tests.chaos.conftest import Report
+from tests.chaos.extent import extent
 from tests.chaos.scene import Scene
 from tests.e2e.channels import Perdure, connected, seconds
 from tests.e2e.stream_worker import lapse
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(120)]
 
-WAITS = 500
+WAITS = extent(200, long=500)
 BATCH = 250
 DUE_AFTER = 6.0
 CATCH_UP = 20.0  # stated for the stand-in store, which flushes about 80 changes a second: all fire within this from the return
@@ -35,7 +36,7 @@ async def start_all(perdure: Perdure) -> None:
     """In batches, as a caller with much to start does."""
     for first in range(0, WAITS, BATCH):
         request = workflow_service_pb2.StartWorkflowsRequest()
-        for number in range(first, first + BATCH):
+        for number in range(first, min(first + BATCH, WAITS)):
             request.requests.add(workflow=perdure.ref(f"k{number}"), input=payload_pb2.Payload(json="1"))
         answer = await perdure.workflows.StartWorkflows(request)
         assert not [result for result in answer.results if result.HasField("status")]
