@@ -67,6 +67,8 @@ RETRY_KEYS: Final = frozenset(
     {"max_attempts", "unlimited", "initial_interval", "backoff_coefficient", "max_interval", "jitter", "non_retryable"}
 )
 CONDITION_KEYS: Final = frozenset({"signal", "count", "after", "at", "name", "choose"})
+WAIT_KEYS: Final = frozenset({"wait", "after", "version", "description", "branches", "compensate_with"})
+ON_EXHAUSTED: Final = ("fail_workflow", "hold", "skip_dependants", "continue")
 
 
 def load_definition(path: Path) -> definition_pb2.Definition:
@@ -141,7 +143,8 @@ def _definition(reader: FieldReader, document: object) -> definition_pb2.Definit
         definition.policy.max_lost_claims = lost
     for name, value in reader.mapping("steps", top.get("steps")).items():
         _step(reader, f"steps.{name}", reader.mapping(f"steps.{name}", value, STEP_KEYS), definition.steps.add(name=name))
-    for kind, value in reader.mapping("hooks", top.get("hooks"), frozenset(HOOKS)).items():
+    hooks = reader.mapping("hooks", top.get("hooks"), frozenset(HOOKS))
+    for kind, value in ((kind, hooks[kind]) for kind in HOOKS if kind in hooks):
         hook = getattr(definition.hooks, kind)
         if isinstance(value, str):
             hook.step = value
@@ -169,8 +172,7 @@ def _step(reader: FieldReader, path: str, fields: Mapping[str, Any], step: defin
         file_children.read_children(reader, path, fields, step)
         _policy(reader, path, fields, step.policy)
         return
-    foreign = sorted(fields.keys() & {"needs", "retry", "queue", "permits", "attempt_timeout", "silence_timeout"})
-    for key in foreign:
+    for key in sorted(fields.keys() - WAIT_KEYS):
         reader.fault(f"{path}.{key}", "does not belong to a step that waits")
     _wait(reader, f"{path}.wait", fields["wait"], step.wait.wait)
 
@@ -178,6 +180,8 @@ def _step(reader: FieldReader, path: str, fields: Mapping[str, Any], step: defin
 def _wait(reader: FieldReader, path: str, value: object, wait: wait_pb2.Wait) -> None:
     fields = reader.mapping(path, value, CONDITION_KEYS | {"any_of"})
     conditions = reader.items(f"{path}.any_of", fields["any_of"]) if "any_of" in fields else [fields]
+    for key in sorted(fields.keys() - {"any_of"} if "any_of" in fields else ()):
+        reader.fault(f"{path}.{key}", "does not belong beside `any_of`: put it into one of the conditions")
     for index, item in enumerate(conditions):
         place = f"{path}.any_of[{index}]"
         condition = reader.mapping(place, item, CONDITION_KEYS)
@@ -185,6 +189,8 @@ def _wait(reader: FieldReader, path: str, value: object, wait: wait_pb2.Wait) ->
         added.choose.extend(reader.names(f"{place}.choose", condition.get("choose")))
         if len(condition.keys() & {"signal", "after", "at"}) != 1:
             reader.fault(place, "is one of: `signal`, `after` (a duration), `at` (a time)")
+        elif "count" in condition and "signal" not in condition:
+            reader.fault(f"{place}.count", "counts signals, and this condition waits for none")
         elif "signal" in condition:
             added.signal.signal_name = reader.text(f"{place}.signal", condition["signal"])
             added.signal.count = reader.integer(f"{place}.count", condition.get("count")) or 1
@@ -207,22 +213,22 @@ def _policy(reader: FieldReader, path: str, fields: Mapping[str, Any], policy: d
     if "retry" in fields:
         _retry(reader, f"{path}.retry", reader.mapping(f"{path}.retry", fields["retry"], RETRY_KEYS), policy.retry)
     exhausted = reader.text(f"{path}.on_exhausted", fields.get("on_exhausted"))
-    kinds = definition_pb2.StepPolicy.OnExhausted
-    if exhausted and f"ON_EXHAUSTED_{exhausted.upper()}" not in kinds.keys():  # noqa: SIM118 -- no mapping, protobuf's own class
-        reader.fault(f"{path}.on_exhausted", "is one of fail_workflow, hold, skip_dependants, continue")
+    if exhausted and exhausted not in ON_EXHAUSTED:
+        reader.fault(f"{path}.on_exhausted", f"is one of {', '.join(ON_EXHAUSTED)}")
     elif exhausted:
-        policy.on_exhausted = kinds.Value(f"ON_EXHAUSTED_{exhausted.upper()}")
+        policy.on_exhausted = definition_pb2.StepPolicy.OnExhausted.Value(f"ON_EXHAUSTED_{exhausted.upper()}")
     for resource, units in reader.mapping(f"{path}.permits", fields.get("permits")).items():
         policy.permits.add(resource=resource, units=reader.integer(f"{path}.permits.{resource}", units) or 1)
 
 
 def _retry(reader: FieldReader, path: str, fields: Mapping[str, Any], retry: definition_pb2.RetryPolicy) -> None:
     attempts = reader.integer(f"{path}.max_attempts", fields.get("max_attempts"))
-    if attempts is not None and fields.get("unlimited"):
+    unlimited = reader.flag(f"{path}.unlimited", fields.get("unlimited", False))
+    if attempts is not None and unlimited:
         reader.fault(path, "give max_attempts or unlimited, not both")
     elif attempts is not None:
         retry.max_attempts = attempts
-    elif fields.get("unlimited"):
+    elif unlimited:
         retry.unlimited = True
     _set_durations(reader, path, fields, retry, ("initial_interval", "max_interval"))
     for name in ("backoff_coefficient", "jitter"):

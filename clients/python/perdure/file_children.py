@@ -20,8 +20,8 @@ from perdure.view import enum_name
 KINDS: Final = ("map", "pages", "child")
 POLICY: Final = ("max_in_flight", "parent_close")
 KEYS: Final = frozenset({*KINDS, *POLICY})
-_JOINS: Final = ("all", "any", "best_effort")
-_CLOSES: Final = ("cancel", "terminate", "abandon")
+JOINS: Final = ("all", "any", "best_effort")
+CLOSES: Final = ("cancel", "terminate", "abandon")
 
 
 def read_children(reader: FieldReader, path: str, fields: Mapping[str, Any], step: definition_pb2.StepDefinition) -> None:
@@ -39,8 +39,8 @@ def read_children(reader: FieldReader, path: str, fields: Mapping[str, Any], ste
     if most is not None:
         step.policy.max_in_flight = most
     close = reader.text(f"{path}.parent_close", fields.get("parent_close"))
-    if close and close not in _CLOSES:
-        reader.fault(f"{path}.parent_close", f"is one of {', '.join(_CLOSES)}")
+    if close and close not in CLOSES:
+        reader.fault(f"{path}.parent_close", f"is one of {', '.join(CLOSES)}")
     elif close:
         step.policy.parent_close = definition_pb2.StepPolicy.ParentClosePolicy.Value(f"PARENT_CLOSE_POLICY_{close.upper()}")
 
@@ -87,10 +87,10 @@ def _common(reader: FieldReader, path: str, fields: Mapping[str, Any], target: d
     join = fields.get("join", "all")
     if isinstance(join, int) and not isinstance(join, bool):
         target.join, target.required_count = definition_pb2.MapStep.JOIN_N_OF_M, join
-    elif join in _JOINS:
+    elif join in JOINS:
         target.join = definition_pb2.MapStep.Join.Value(f"JOIN_{str(join).upper()}")
     else:
-        reader.fault(f"{path}.join", f"is one of {', '.join(_JOINS)}, or how many must complete")
+        reader.fault(f"{path}.join", f"is one of {', '.join(JOINS)}, or how many must complete")
 
 
 def _join(message: definition_pb2.MapStep) -> str | int:
