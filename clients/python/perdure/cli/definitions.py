@@ -1,16 +1,17 @@
-"""perdure definitions apply / show / list / lint / activate."""
+"""perdure definitions apply / show / list / lint / activate / generate."""
 
 from pathlib import Path
 
 import click
 
+from perdure import constants
 from perdure.answers import RegisteredDefinition
 from perdure.cli import versions
 from perdure.cli.completion import complete_type
 from perdure.cli.options import json_option
 from perdure.cli.output import ago, echo_json, message_json
 from perdure.cli.rows import Listing, Shown, list_options
-from perdure.cli.session import connected
+from perdure.cli.session import NOT_COMPLETED, connected
 from perdure.client import Client
 from perdure.definition_file import dump_definition, load_definition
 from perdure.errors import Unavailable
@@ -119,8 +120,43 @@ async def lint(client: Client, *, file: Path, offline: bool, as_json: bool) -> N
         _warn(checked)
 
 
+@definitions.command()
+@file_argument
+@click.option("--language", required=True, type=click.Choice(list(constants.LANGUAGES)), help="What to write.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: standard output.")
+@click.option("--package", default="", help="Go package, or Java class with its package [default: after the type or, in Java, the output].")
+@click.option("--check", is_flag=True, help="Write nothing; fail if the output is not what would be written.")
+@connected
+async def generate(client: Client, *, file: Path, language: str, output: Path | None, package: str, check: bool) -> int:
+    """Write the constants of the definition in FILE as source code: names of steps and signals, and, as the server computes them,
+    fingerprint and step contracts. Stores nothing.
+
+    perdure definitions generate note.yaml --language go --output note/note.go
+    """
+    if check and output is None:
+        raise click.UsageError("--check compares with --output")
+    if language == "java" and not package and output is not None:
+        package = output.stem
+    checked = await client.definitions.register(load_definition(file), validate_only=True)
+    _warn(checked)
+    made = constants.LANGUAGES[language](constants.facts_of(checked, file.name, package))
+    return _put(made, output, check=check)
+
+
 for command in (versions.pause, versions.resume, versions.delete, versions.migrate, versions.test):
     definitions.add_command(command)
+
+
+def _put(made: str, output: Path | None, *, check: bool) -> int:
+    """Writes it, or compares it with what is there: the exit code."""
+    if output is None:
+        click.echo(made, nl=False)
+    elif not check:
+        output.write_text(made, encoding="utf-8")
+    elif not output.exists() or output.read_text(encoding="utf-8") != made:
+        click.echo(f"error: {output} is stale: generate it anew", err=True)
+        return NOT_COMPLETED
+    return 0
 
 
 async def _check(client: Client, definition: definition_pb2.Definition) -> RegisteredDefinition | None:

@@ -5,7 +5,7 @@ from typing import Final
 
 EXITS: Final[Mapping[int, str]] = {
     0: "done",
-    1: "the workflow did not complete (`result`, `watch`, `start --wait`); `doctor` found an error; a question was answered by no",
+    1: "the workflow did not complete (`result`, `watch`, `start --wait`); `doctor` or `--check` found something; a question got a no",
     2: "wrong usage",
     3: "no server was reached, there was no answer in time, or it has too much to do: try again later",
     4: "refused: a value is wrong, or it is not possible in this state",
