@@ -1,6 +1,7 @@
 # Perdure. `make` alone lists the targets; each does all the set-up that it needs.
 #   PYTHON=python3.12   the interpreter (default: the first of python3.11, 3.12, 3.13)     VENV=.venv   where it is set up
 #   ARGS="..."          more arguments for pytest, the demo or the lock
+#   LANGUAGES="go java" which client languages (default: all of which the toolchain is here)
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -13,14 +14,15 @@ PY := $(BIN)/python
 ARGS ?=
 SEEDS ?= 2000
 FIRST ?= 1
+LANGUAGES ?=
 export VENV
 export PATH := $(BIN):$(PATH)
 
 .NOTPARALLEL:
-.PHONY: help setup demo test slow simulate sabotage chaos image bench bench-quick bench-peers check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
+.PHONY: help setup demo demo-polyglot test slow simulate sabotage chaos chaos-long image clients clients-check conformance bench bench-quick bench-peers check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
 
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## The virtual environment, from the locks, by hash (nothing to do: 0.1 s)
 	@tools/setup
@@ -43,8 +45,24 @@ simulate: setup ## Thousands of seeds of whole servers under faults, in virtual 
 sabotage: setup ## Puts one fault at a time into a copy of the tree, and fails unless the tests named for it notice
 	$(PY) tools/sabotage.py $(ARGS)
 
-chaos: setup ## Kills server, worker, store and Redis in the middle of 200 running workflows each
+chaos: setup ## Kills server, worker, store and Redis in the middle of 60 running workflows each: 5 minutes
 	$(PY) -m pytest -m chaos $(ARGS)
+
+chaos-long: setup ## The same with 200 workflows, more faults and longer soaks: 12 minutes
+	CHAOS=long $(PY) -m pytest -m chaos $(ARGS)
+
+clients: setup ## Client libraries: builds, checks and tests those whose toolchain is here, and runs their samples (LANGUAGES="go java")
+	$(PY) -m tools.clients build lint test samples $(LANGUAGES) $(ARGS)
+
+clients-check: setup ## Whether the generated code of all client languages is fresh
+	$(PY) -m tools.clients generate --check $(LANGUAGES)
+
+conformance: setup ## The same cases in every client language, against real servers (LANGUAGES="go java")
+	$(PY) -m tools.clients build conformance $(LANGUAGES) $(ARGS)
+
+demo-polyglot: setup ## One workflow through workers of four languages; one is killed, then a step is added without the others
+	@$(PY) -m tools.clients build
+	@$(PY) -m examples.polyglot
 
 bench: setup bench-peers ## Perdure and its peers in turn, five rounds: half an hour (ARGS="--rounds 2 --systems perdure,dbos")
 	$(PY) -m tools.bench $(ARGS)
@@ -84,6 +102,7 @@ gen: setup ## Generated code and generated documentation
 	$(PY) tools/codec_vectors.py
 	$(PY) -m tools.reference
 	$(PY) tools/cli_reference.py
+	$(PY) -m tools.definition_schema
 
 gen-check: setup
 	$(PY) tools/gen.py --check
@@ -91,6 +110,7 @@ gen-check: setup
 	$(PY) tools/codec_vectors.py --check
 	$(PY) -m tools.reference --check
 	$(PY) tools/cli_reference.py --check
+	$(PY) -m tools.definition_schema --check
 
 proto-lint: setup ## buf lint, format and breaking (needs npx; downloads buf once)
 	$(PY) tools/gen.py --lint

@@ -31,7 +31,9 @@ UNIT_NAME = re.compile(
 HOMES_OF_NUMBERS = frozenset({"limits.py", "config.py"})
 
 # Modules that nothing imports because a command, a runner or an entry point names them.
-ROOTS = re.compile(r"(^|/)(__main__|main|conftest|test_\w+)\.py$|^tools/|^examples/|/samples/|^docs/|/perdure/(testing/|outbox\.py$)")
+ROOTS = re.compile(
+    r"(^|/)(__main__|main|conftest|test_\w+)\.py$|^tools/|^examples/|/samples/|/polyglot/|^docs/|/perdure/(testing/|outbox\.py$)"
+)
 DOTTED = re.compile(r"[a-z_]+(\.[a-z_0-9]+)+(:\w+)?")
 
 SUPPRESSION = re.compile(r"#\s*(noqa|type:\s*ignore|pyright:\s*ignore|pragma:|fmt:\s*(?:off|skip)|hadolint ignore=|ruff:\s*noqa)(.*)")
