@@ -13,7 +13,7 @@ from tests.e2e.notice_worker import news
 from tests.e2e.stream_worker import lapse
 from tests.processes import ServerProcess
 
-SUBSCRIBERS = 1_000  # the story's ten thousand take ten times as long, which is ten minutes on a busy machine of two cores
+SUBSCRIBERS = 10_000
 KILLED_AT = 500
 IN_FLIGHT = 200
 
