@@ -98,6 +98,20 @@ async def test_a_claim_carries_1_mib_the_rest_travels_as_refs(world: World) -> N
     assert missing.value.reason is Reason.PAYLOAD_NOT_FOUND
 
 
+async def test_a_read_carries_3_mib_though_the_last_output_stands_in_it_twice(world: World) -> None:
+    names = ("a", "b", "c")
+    worker = await running(world, "a", "b: a", "c: b")
+    for name in names:
+        await worker.settle(worker.claim(name), Completed(blob(1_000_000, name.encode())))
+        await world.settle()
+    workflow = (await worker.engine.get(world.ref(), with_payloads=True)).workflow
+    assert workflow.output == workflow.steps["c"].output
+    carried = [
+        value.inline_size for value in (workflow.output, *(workflow.steps[name].output for name in names)) if value and not value.ref
+    ]
+    assert 1_000_000 < sum(carried) <= limits.READ_INLINE
+
+
 @pytest.mark.parametrize("over", ["pool", "answer"])
 async def test_a_claim_goes_out_with_refs_when_they_cannot_be_read(world: World, over: str) -> None:
     worker = await running(world)

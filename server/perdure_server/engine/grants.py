@@ -1,5 +1,6 @@
 """From a stored claim to what the worker is told: inputs, checkpoint, wakes, with refs resolved as far as a claim may carry."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -117,12 +118,15 @@ async def resolve_claim(payloads: Payloads, claim: GrantedClaim) -> GrantedClaim
 
 
 async def fetch(payloads: Payloads, run_id: str, values: list[Payload], budget: int) -> Mapping[str, Payload]:
-    """The spilled ones among `values`, smallest first, as long as all inline bytes together stay within `budget`."""
-    refs = sorted({(value.ref.size, value.ref.payload_id) for value in values if value.ref is not None})
+    """The spilled ones among `values`, smallest first, as long as all inline bytes together stay within `budget`.
+
+    One that stands in several places, as the last step's output does, travels in each of them.
+    """
+    refs = sorted(Counter((value.ref.size, value.ref.payload_id) for value in values if value.ref is not None).items())
     left = budget - sum(value.inline_size for value in values if value.ref is None)
     ids: list[str] = []
-    for size, payload_id in refs:
-        left -= size
+    for (size, payload_id), places in refs:
+        left -= size * places
         if left < 0:
             break
         ids.append(payload_id)
