@@ -15,7 +15,10 @@ STAMPED = re.compile(r"\d{4}-\d\d-\d\dT")
 class PerdureProcess(ServerProcess):
     """`python -m perdure_server serve` on a free port, which it keeps over restarts."""
 
+    program: tuple[str, ...] = ("-m", "perdure_server")
+
     def __init__(self, directory: Path, mongo_url: str, redis_url: str, database: str, flags: Mapping[str, object] | None = None) -> None:
+        self.database = database
         settings = {
             "mongo-url": mongo_url,
             "redis-url": redis_url,
@@ -28,7 +31,7 @@ class PerdureProcess(ServerProcess):
         given = [f"--{name}={value}" for name, value in settings.items()]
 
         def arguments(port: int) -> list[str]:
-            return [sys.executable, "-m", "perdure_server", "serve", f"--port={port}", *given]
+            return [sys.executable, *self.program, "serve", f"--port={port}", *given]
 
         super().__init__(arguments, r"perdure serves on [^ ]+:(?P<port>\d+)", directory)
 
