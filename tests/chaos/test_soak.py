@@ -33,10 +33,10 @@ pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 
 PAGE_KIB = 4
 SAMPLES = 8
-CYCLES = extent(200, long=500)  # between two samples
-WARM_UP = extent(1_000, long=1_500)
+CYCLES = extent(300, long=500)  # between two samples
+WARM_UP = 1_500
 AT_ONCE = 10
-SLOPE_KIB = 0.5  # per cycle, at most: one call that is never collected holds more than ten times that
+SLOPE_KIB = extent(1.5, long=0.5)  # per cycle, at most: one call that is never collected holds more than 5
 EMPTY_WITHIN = 5.0
 STORE_DELAY = 0.25  # each way
 CALLERS = extent(300, long=600)
