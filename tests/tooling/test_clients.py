@@ -127,7 +127,7 @@ def test_several_at_once_are_each_printed_in_one_piece(place: Place, capsys: pyt
     [
         ("biuld go", "unknown: biuld; verbs are generate, build,"),
         ("go", "no verb; verbs are"),
-        ("build --check", "--check goes with generate alone"),
+        ("build --check go", "--check goes with generate alone"),
     ],
 )
 def test_a_wrong_word_is_named(line: str, complaint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

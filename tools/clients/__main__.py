@@ -93,7 +93,7 @@ def main() -> int:
     parser.add_argument("words", nargs="+", metavar="VERB|LANGUAGE")
     parser.add_argument("--check", action="store_true", help="with generate: write nothing, fail if something is stale")
     parser.add_argument("--jobs", type=int, default=1, help="languages at once (default: 1)")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     if arguments.words == ["list"]:
         return table()
     unknown = [word for word in arguments.words if word not in VERBS and word not in LANGUAGES]

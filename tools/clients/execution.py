@@ -60,10 +60,11 @@ def perform(language: Language, verb: Verb, say: Say, place: Place, *, check: bo
 
 
 def command_environment() -> dict[str, str]:
-    """The caller's, with the programs of .venv first, and where `perdure` is."""
+    """The caller's, with the programs of .venv first, and where `perdure` and the Python are."""
     beside = Path(sys.executable).parent
     path = f"{beside}{os.pathsep}{ENVIRONMENT.get('PATH', '')}"
-    return {**ENVIRONMENT, "PATH": path, "PERDURE_TEST_SERVER": str(beside / "perdure")}
+    ours = {"PERDURE_TEST_SERVER": str(beside / "perdure"), "PERDURE_PYTHON": sys.executable, "PYTHON": sys.executable}
+    return {**ENVIRONMENT, "PATH": path, **ours}
 
 
 def words(command: Command, language: Language, place: Place, out: Path) -> list[str]:

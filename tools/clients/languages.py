@@ -1,6 +1,7 @@
 """The client languages, one row each. docs/add-a-language.md tells how to add one.
 
-A row's commands run in clients/NAME with .venv/bin first on PATH and PERDURE_TEST_SERVER naming the executable `perdure`.
+A row's commands run in clients/NAME with .venv/bin first on PATH; PERDURE_TEST_SERVER names the executable `perdure`, PYTHON the one of
+.venv.
 Words in braces are filled in (execution.py): {name} {root} {python} {perdure} {version} {out} {includes} (of google/protobuf/*.proto),
 and, as a word of their own, {protoc} (the program with its include paths), {protos} (all of ours), {services} (those with a service).
 """
@@ -70,21 +71,60 @@ PYTHON: Final = Language(
 )
 
 # -------------------------------------------------------------------------------------------------------------------- Go
+STATICCHECK: Final = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
+
 GO: Final = Language(
     name="go",
-    tools=(Tool("go", "https://go.dev/dl", (1, 23), ("version",)),),
+    tools=(Tool("go", "https://go.dev/dl", (1, 23), ("version",)), Tool("gcc", "Debian: gcc libc6-dev; for the race detector")),
+    generated=("gen",),
+    verbs={
+        "generate": (("./generate", "{out}/gen"),),
+        "build": (("go", "build", "./..."),),
+        "test": (("go", "test", "-race", "./..."),),
+        "lint": (
+            ("sh", "-c", 'unformatted=$(gofmt -l .); echo "$unformatted"; test -z "$unformatted"'),
+            ("go", "vet", "./..."),
+            ("go", "run", STATICCHECK, "./..."),
+        ),
+        "conformance": CASES,
+        "samples": (("go", "test", "./samples/..."),),
+        "package": (("go", "mod", "verify"), ("go", "list", "-m")),
+    },
 )
 
 # ------------------------------------------------------------------------------------------------------------ TypeScript
 TYPESCRIPT: Final = Language(
     name="typescript",
     tools=(Tool("node", "https://nodejs.org", (20,)), Tool("npm", "it comes with Node; Debian: npm")),
+    generated=("src/gen",),
+    install=(("npm", "ci", "--no-audit", "--no-fund"),),
+    locks=("package.json", "package-lock.json"),
+    verbs={
+        "generate": (("node", "scripts/generate.mjs", "{out}/src/gen"),),
+        "build": (("npm", "run", "--silent", "build"),),
+        "test": (("npm", "test", "--silent"),),
+        "lint": (("npm", "run", "--silent", "lint"),),
+        "conformance": CASES,
+        "samples": (("npm", "run", "--silent", "samples"),),
+        "package": (("npm", "run", "--silent", "package"),),
+    },
 )
 
 # ------------------------------------------------------------------------------------------------------------------ Java
 JAVA: Final = Language(
     name="java",
     tools=(Tool("javac", "Debian: openjdk-17-jdk-headless", (17,)), Tool("mvn", "Debian: maven")),
+    generated=("src/generated/java",),
+    verbs={
+        "generate": (("./generate.sh", "{out}/src/generated/java"),),
+        "build": (("mvn", "-B", "-q", "test-compile"),),
+        "test": (("mvn", "-B", "-q", "test"),),
+        # The compiler is the linter: -Xlint:all, documentation of all that is public, and -Werror.
+        "lint": (("mvn", "-B", "-q", "test-compile"),),
+        "conformance": CASES,
+        "samples": (("mvn", "-B", "-q", "-Dtest=SamplesTest", "test"),),
+        "package": (("mvn", "-B", "-q", "-Prelease", "-DskipTests", "package"),),
+    },
 )
 
 # ------------------------------------------------------------------------------------------------------------------ Ruby

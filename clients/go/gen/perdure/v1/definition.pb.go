@@ -382,7 +382,8 @@ func (x *WorkflowPolicy) GetRetention() *durationpb.Duration {
 // A step: the durability boundary.
 type StepDefinition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`. Unique in the definition.
+	// Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`, and no reserved word of Python or Java
+	// (`class`, `import`, `return`), unless the definition was registered before these were refused. Unique in the definition.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What the step does. Unset: an activity.
 	//

@@ -132,7 +132,8 @@ export const WorkflowPolicySchema: GenMessage<WorkflowPolicy> = /*@__PURE__*/
  */
 export type StepDefinition = Message<"perdure.v1.StepDefinition"> & {
   /**
-   * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`. Unique in the definition.
+   * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`, and no reserved word of Python or Java
+   * (`class`, `import`, `return`), unless the definition was registered before these were refused. Unique in the definition.
    *
    * @generated from field: string name = 1;
    */

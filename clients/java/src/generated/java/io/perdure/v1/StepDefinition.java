@@ -111,7 +111,8 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object name_ = "";
   /**
    * <pre>
-   * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`. Unique in the definition.
+   * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`, and no reserved word of Python or Java
+   * (`class`, `import`, `return`), unless the definition was registered before these were refused. Unique in the definition.
    * </pre>
    *
    * <code>string name = 1;</code>
@@ -132,7 +133,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`. Unique in the definition.
+   * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`, and no reserved word of Python or Java
+   * (`class`, `import`, `return`), unless the definition was registered before these were refused. Unique in the definition.
    * </pre>
    *
    * <code>string name = 1;</code>
@@ -1401,7 +1403,8 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object name_ = "";
     /**
      * <pre>
-     * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`. Unique in the definition.
+     * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`, and no reserved word of Python or Java
+     * (`class`, `import`, `return`), unless the definition was registered before these were refused. Unique in the definition.
      * </pre>
      *
      * <code>string name = 1;</code>
@@ -1421,7 +1424,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`. Unique in the definition.
+     * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`, and no reserved word of Python or Java
+     * (`class`, `import`, `return`), unless the definition was registered before these were refused. Unique in the definition.
      * </pre>
      *
      * <code>string name = 1;</code>
@@ -1442,7 +1446,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`. Unique in the definition.
+     * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`, and no reserved word of Python or Java
+     * (`class`, `import`, `return`), unless the definition was registered before these were refused. Unique in the definition.
      * </pre>
      *
      * <code>string name = 1;</code>
@@ -1459,7 +1464,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`. Unique in the definition.
+     * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`, and no reserved word of Python or Java
+     * (`class`, `import`, `return`), unless the definition was registered before these were refused. Unique in the definition.
      * </pre>
      *
      * <code>string name = 1;</code>
@@ -1473,7 +1479,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`. Unique in the definition.
+     * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`, and no reserved word of Python or Java
+     * (`class`, `import`, `return`), unless the definition was registered before these were refused. Unique in the definition.
      * </pre>
      *
      * <code>string name = 1;</code>

@@ -12,7 +12,8 @@ public interface StepDefinitionOrBuilder extends
 
   /**
    * <pre>
-   * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`. Unique in the definition.
+   * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`, and no reserved word of Python or Java
+   * (`class`, `import`, `return`), unless the definition was registered before these were refused. Unique in the definition.
    * </pre>
    *
    * <code>string name = 1;</code>
@@ -21,7 +22,8 @@ public interface StepDefinitionOrBuilder extends
   java.lang.String getName();
   /**
    * <pre>
-   * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`. Unique in the definition.
+   * Identifier valid in all client languages: `[a-z][a-z0-9_]{0,62}`, not `input`, and no reserved word of Python or Java
+   * (`class`, `import`, `return`), unless the definition was registered before these were refused. Unique in the definition.
    * </pre>
    *
    * <code>string name = 1;</code>
