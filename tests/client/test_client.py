@@ -240,3 +240,11 @@ async def test_resources_are_put_listed_and_deleted(client: Client) -> None:
     await client.resources.delete("llm")
     with pytest.raises(NotFound):
         await client.resources.delete("llm")
+
+
+async def test_a_worker_that_has_stopped_is_listed_no_more(client: Client) -> None:
+    async with client.worker(greeting()):
+        assert len([worker async for worker in client.operations.workers()]) == 1
+    assert [worker async for worker in client.operations.workers()] == [], "not only when its lease is over"
+    run = await client.start(greeting(), key="k", input="anna")
+    assert (await run.explain()).phase == "NO_WORKER"

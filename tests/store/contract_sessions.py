@@ -116,6 +116,20 @@ class SessionsContract:
         assert dead == replace(opened, lease_until=NOW + 90_000, alive=False)
         assert await store.sessions.mark_dead("nobody", NOW) is None
 
+    async def test_an_end_names_the_connection_that_ends(self, store: Store) -> None:
+        opened = session()
+        await store.sessions.open(opened)
+        later = await store.sessions.reconnect(opened, opened.lease_until, "s2", "")
+        assert later is not None
+        assert await store.sessions.end(opened.session_id, 1) is False, "a later connection goes on with it"
+        assert [each.session_id for each in await store.sessions.list("default", 10)] == [opened.session_id]
+        assert await store.sessions.end(opened.session_id, later.connection_no) is True
+        assert await store.sessions.end(opened.session_id, later.connection_no) is True, "repeated after an unknown result"
+        assert list(await store.sessions.list("default", 10)) == []
+        assert await store.sessions.renew(opened.session_id, later.connection_no, NOW + 90_000, []) is False
+        assert [each.session_id for each in await store.sessions.expired(0, NOW, 10)] == [opened.session_id], "to be buried"
+        assert await store.sessions.end("nobody", 1) is False
+
     async def test_expired_are_oldest_first_with_the_dead(self, store: Store) -> None:
         old, older, young, dead = (session(lease_until=NOW + delay) for delay in (20, 10, 99, 50))
         for each in (old, older, young, dead):

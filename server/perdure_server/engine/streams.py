@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from perdure_server.engine.addresses import address_of
 from perdure_server.engine.claimtable import LocalClaim
@@ -47,7 +48,7 @@ class WorkerStream:
         self.session = session
         self.lease_until = session.lease_until
         self.pools: dict[str, Pool] = {}
-        self.closed = False
+        self.closed = self._stops = False
         self._out: list[StreamOut] = []
         self._news = asyncio.Event()
         self._renewing = asyncio.Lock()  # renewals and holds both write `held`: one at a time
@@ -57,7 +58,7 @@ class WorkerStream:
         self._answered: OrderedDict[str, None] = OrderedDict()  # claims whose results were answered since the last renewal
         self._let_go: OrderedDict[str, Pool] = OrderedDict()  # pools of lost claims, for results that are on their way
         for subscription in session.pools:
-            pool = Pool(subscription.pool, lambda: self.session.session_id, self._deliver_to(subscription.pool))
+            pool = Pool(subscription.pool, lambda: self.session.session_id, partial(self._deliver, subscription.pool))
             pool.connection_no = session.connection_no
             pool.worker_id = session.worker_id
             pool.acknowledged = auto_acknowledge
@@ -88,7 +89,6 @@ class WorkerStream:
 
     def results(self, results: Sequence[ResultIn]) -> None:
         """Apply results; each is answered by a SettledOut.
-
         `want_next` credits the slot of any claim of this stream once, whatever the answer, unless the result is not taken at all.
         """
         for result in results:
@@ -121,11 +121,8 @@ class WorkerStream:
     def leave(self) -> None:
         """The worker says that it will take no more; people are shown that it does."""
         self.drain()
-        self._services.supervisor.run(self._note_draining(), "note draining")
-
-    async def _note_draining(self) -> None:
-        with suppress(StoreError):
-            await self._services.sessions.note_draining(self.session.session_id)
+        self._stops = True
+        self._services.supervisor.run(_unless_away(self._services.sessions.note_draining(self.session.session_id)), "note draining")
 
     def tell(self, item: StreamOut) -> None:
         """Queue something for the worker."""
@@ -144,13 +141,14 @@ class WorkerStream:
             self.lose(claim, LossCause.EXPIRED)
         self.go_away(0, Reason.SESSION_LOST)
 
-    async def close(self) -> None:
+    async def close(self, *, goodbye: bool = False) -> None:
         """The stream ended. Credit ends with it; delivered claims stay with the session, undelivered ones are given back at once.
-
+        `goodbye`: the worker has closed its side. If it had said that it stops, and has nothing left, its session is over, too.
         Returns when what is known of them is stored; being cancelled here loses nothing.
         """
         if self.closed:
             return
+        self._stops = self._stops and goodbye
         unsent = {claim.token for item in self._out if isinstance(item, ClaimsOut) for claim in item.claims}
         unsent |= {claim.token for item in self._out if isinstance(item, SettledOut) for claim in item.next_claims}
         mine = self.abandon()
@@ -224,20 +222,15 @@ class WorkerStream:
             return None
 
     def _credit_lost(self, token: str) -> None:
-        try:
+        with suppress(Rejection):
             pool = self._let_go.pop(address_of(token).nonce, None)
-        except Rejection:
-            return
-        if pool is not None and not pool.closed:
-            self._services.desk.add_credit(pool, 1)
+            if pool is not None and not pool.closed:
+                self._services.desk.add_credit(pool, 1)
 
-    def _deliver_to(self, name: str) -> Callable[[Sequence[GrantedClaim]], None]:
-        def deliver(claims: Sequence[GrantedClaim]) -> None:
-            for claim in claims:
-                self.adopt(self.pools[name], claim)
-            self.tell(ClaimsOut(tuple(claims)))
-
-        return deliver
+    def _deliver(self, pool: str, claims: Sequence[GrantedClaim]) -> None:
+        for claim in claims:
+            self.adopt(self.pools[pool], claim)
+        self.tell(ClaimsOut(tuple(claims)))
 
     async def _give_back(self, claim: LocalClaim) -> None:
         if await self._services.sessions.refuse(self.session.session_id, claim.nonce):
@@ -246,6 +239,8 @@ class WorkerStream:
     async def _leave(self, mine: Sequence[LocalClaim], unsent: set[str], done: asyncio.Event) -> None:
         known = [claim for claim in mine if claim.acknowledged and not claim.held]
         works = [self._give_back(claim) for claim in mine if claim.token in unsent and not claim.acknowledged]
+        if self._stops and not mine:  # else it would seem to serve its queues until its lease is over
+            works.append(_unless_away(self._services.sessions.end(self.session.session_id, self.session.connection_no)))
         results = await asyncio.gather(*works, *([self.hold(known)] if known else []), return_exceptions=True)
         done.set()
         for result in results:
@@ -288,11 +283,10 @@ class WorkerStream:
     async def _store_renewal(self, renew_id: int, now: int, keep: list[LocalClaim]) -> None:
         lapsed = self.lease_until <= now
         until = now + self.session.lease
-        sessions = self._services.sessions
         nonces = [claim.nonce for claim in keep]
         try:
-            if not await sessions.renew(self.session.session_id, self.session.connection_no, until, nonces):
-                session = await sessions.get(self.session.session_id)
+            if not await self._services.sessions.renew(self.session.session_id, self.session.connection_no, until, nonces):
+                session = await self._services.sessions.get(self.session.session_id)
                 self._renewal_refused(renew_id, superseded=session is not None and session.alive)
                 return
         except StoreUnavailable as error:
@@ -348,3 +342,9 @@ class WorkerStream:
                 self.tell(LostOut(item.token, LossCause[error.facts.get("cause", "UNKNOWN")]))
             except StoreError:
                 return  # the next renewal asks again
+
+
+async def _unless_away(write: Awaitable[object]) -> None:
+    """A write that the end of the lease makes good, if the store does not take it."""
+    with suppress(StoreError):
+        await write

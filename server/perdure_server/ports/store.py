@@ -237,7 +237,6 @@ class Sessions(Protocol):
         """Extend the lease and replace `held` (minus what is `refused`, which stays), if alive and of this connection; False otherwise.
 
         One whose lease is no later than the stored one has perhaps been overtaken: it only adds to `held`.
-
         connection_no 0 renews a session of unary calls.
         """
 
@@ -252,6 +251,9 @@ class Sessions(Protocol):
 
     async def mark_dead(self, session_id: str, lease_until: int) -> Session | None:
         """Set alive = False if the lease is still the judged one; returns the dead session, or None if it was renewed meanwhile."""
+
+    async def end(self, session_id: str, connection_no: int) -> bool:
+        """Its worker has gone for good: set alive = False, unless a later connection goes on with it. True = it is dead."""
 
     async def note_draining(self, session_id: str) -> None:
         """Note that it takes no more claims on this connection."""

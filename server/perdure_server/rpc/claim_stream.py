@@ -55,7 +55,7 @@ class ClaimStream:
             await self._write(welcome)
             await self._converse(stream)
         finally:
-            await stream.close()
+            await stream.close(goodbye=self._closing)
 
     async def _connect(self, hello: Hello) -> tuple[ClaimResponse, WorkerStream]:
         self._capabilities = frozenset(hello.capabilities)

@@ -108,6 +108,17 @@ class MemorySessions:
 
         return await self._around("sessions.mark_dead", apply)
 
+    async def end(self, session_id: str, connection_no: int) -> bool:
+        """As the port says."""
+
+        def apply() -> bool:
+            stored = self._stored.get(session_id)
+            if stored is None or connection_no != stored.connection_no:
+                return False
+            return not self._keep(replace(stored, alive=False)).alive
+
+        return await self._around("sessions.end", apply)
+
     async def note_draining(self, session_id: str) -> None:
         """As the port says."""
 

@@ -116,6 +116,10 @@ class MongoSessions:
         stored = await self._modify({"_id": session_id, "lease_until": lease_until}, {"$set": {"alive": False}})
         return decode_session(stored) if stored is not None else None
 
+    async def end(self, session_id: str, connection_no: int) -> bool:
+        """As the port says."""
+        return await self._modify({"_id": session_id, "connection_no": connection_no}, {"$set": {"alive": False}}) is not None
+
     async def note_draining(self, session_id: str) -> None:
         """As the port says."""
         update = {"q": {"_id": session_id, "alive": True}, "u": {"$set": {"draining": True}}, "multi": False}

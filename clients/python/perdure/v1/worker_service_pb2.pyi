@@ -533,7 +533,9 @@ Global___StreamHeartbeat: _TypeAlias = StreamHeartbeat  # noqa: Y015
 
 @_typing.final
 class Drain(_message.Message):
-    """The worker stops."""
+    """The worker stops. When it then closes its side of the stream and holds no claim, its session ends at once, and it is listed no more.
+    A stream that breaks, or is closed without this, ends no session: its lease does, unless the worker comes back.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -1524,7 +1524,9 @@ class QueueBlocker(_message.Message):
     queue: _builtins.str
     """Which queue."""
     ahead_count: _builtins.int
-    """About how many steps are before it."""
+    """How many workflows whose same step waits in this queue are served before it, by ready time, priority and fairness. What the same
+    workers do besides is not counted, and more urgent ones may still come. 0 also while Redis cannot be asked.
+    """
     worker_count: _builtins.int
     """Workers that serve this step's contract."""
     free_slots: _builtins.int
