@@ -47,6 +47,24 @@ class ReadyQueuesContract:
         assert max(order.index(5_000 + number) for number in range(10)) <= 5 + 2 * 10
         assert [number for number in order if number < 5_000] == list(range(2_000))
 
+    async def test_how_many_are_ahead_is_the_place_at_which_it_is_taken(self, coordination: Coordination) -> None:
+        mixed = [
+            item(number, ready_time=NOW + 7_000 * (number % 9), priority=number % 10, fairness_key=("", "big", "small")[number % 3])
+            for number in range(60)
+        ]
+        await coordination.announce(mixed)
+        ahead = [await coordination.ahead(each) for each in mixed]
+        assert sorted(ahead) == list(range(60))
+        order = await drain(coordination)
+        assert [order[place] for place in ahead] == list(range(60))
+
+    async def test_what_is_not_there_has_as_many_ahead_as_it_would_have(self, coordination: Coordination) -> None:
+        await coordination.announce([item(number, ready_time=NOW + number) for number in range(10)])
+        assert await coordination.ahead(item(99, ready_time=NOW + 4)) == 4
+        assert await coordination.ahead(item(99, ready_time=NOW + 4, priority=6)) == 0
+        assert await coordination.ahead(item(99, ready_time=NOW + 400)) == 10
+        assert await coordination.ahead(item(99, queue="other")) == 0
+
     async def test_a_key_of_twice_the_weight_gets_twice_as_much(self, coordination: Coordination) -> None:
         await coordination.announce([item(number, fairness_key="heavy", fairness_weight=2.0) for number in range(100)])
         await coordination.announce([item(1_000 + number, fairness_key="light") for number in range(100)])

@@ -109,6 +109,10 @@ class FrailCoordination(LocalCoordination):
         self._reach()
         return await super().backlog(queues)
 
+    async def ahead(self, item: ReadyItem) -> int:
+        self._reach()
+        return await super().ahead(item)
+
     async def set_timers(self, due: Mapping[bytes, int]) -> None:
         self._reach()
         if not self.deaf:

@@ -99,6 +99,23 @@ async def test_c53_a_level_of_priority_is_worth_thirty_seconds(world: World, ahe
     assert (await taken(world, worker, 2))[0] == first
 
 
+async def test_an_explanation_counts_who_is_ahead_as_the_dispatcher_does(world: World) -> None:
+    server = await world.server()
+    await world.define(server, "a")
+    names = [f"k{number}" for number in range(24)]
+    for number, name in enumerate(names):
+        await world.start(server, name, priority=number % 7, fairness_key=("", "big", "small")[number % 3])
+        await world.advance(3_000)
+    told: dict[str, int | None] = {}
+    for name in names:
+        [facts] = (await server.explain(world.ref(name))).steps
+        assert facts.queue is not None
+        told[name] = facts.queue.ahead
+    worker = await world.worker(server, slots=1)
+    order = await taken(world, worker, len(names))
+    assert {name: order.index(name) for name in names} == told
+
+
 async def test_c53_the_priority_of_a_step_counts_before_that_of_its_workflow(world: World) -> None:
     server = await world.server()
     low, high = StepDefinition("a", priority=1), StepDefinition("a", priority=8)

@@ -261,11 +261,12 @@ async def test_an_explanation_needs_no_redis(world: World) -> None:
     facts = (await server.explain(world.ref("k0"))).steps
     assert [(fact.plan.name, fact.open_dependencies) for fact in facts] == [("a", ()), ("b", (("a", StepState.READY),))]
     assert facts[0].queue is not None
-    assert (facts[0].queue.queue, facts[0].queue.ahead, facts[0].queue.workers) == ("default", 2, 0)
+    assert (facts[0].queue.queue, facts[0].queue.workers) == ("default", 0)
+    assert facts[0].queue.ahead in {0, 1, 2}, "ready at the same moment as two others"
     world.coordination.away = True
     facts = (await server.explain(world.ref("k0"))).steps
     assert facts[0].queue is not None
-    assert facts[0].queue.ahead == 0
+    assert facts[0].queue.ahead is None, "not known, which is no 0"
     world.coordination.away = False
 
 

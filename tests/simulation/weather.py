@@ -191,6 +191,11 @@ class ServersCoordination:
         await self._reach()
         return await self._shared.backlog(queues)
 
+    async def ahead(self, item: ReadyItem) -> int:
+        """As the port says."""
+        await self._reach()
+        return await self._shared.ahead(item)
+
     async def remove(self, items: Sequence[ReadyItem]) -> None:
         """As the port says."""
         if await self._reach(writes=True):

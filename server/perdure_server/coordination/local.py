@@ -47,6 +47,13 @@ class _ReadyQueue:
                 return decode_item(self._name, member, here)
         return None
 
+    def ahead(self, item: ReadyItem) -> int:
+        member = encode_item(item)
+        here = self.places.get(member)
+        if here is None:
+            here, member = place(item.ready_time, item.priority), b""
+        return sum((there, other) < (here, member) for other, there in self.places.items())
+
     def discard(self, item: ReadyItem) -> None:
         if self.places.pop(encode_item(item), None) is None:
             return
@@ -101,6 +108,12 @@ class LocalReadyQueues:
         """See the port."""
         self._check()
         return {queue: len(self._queues[queue].places) if queue in self._queues else 0 for queue in queues}
+
+    async def ahead(self, item: ReadyItem) -> int:
+        """See the port."""
+        self._check()
+        queue = self._queues.get(item.queue)
+        return queue.ahead(item) if queue is not None else 0
 
     async def remove(self, items: Sequence[ReadyItem]) -> None:
         """See the port."""

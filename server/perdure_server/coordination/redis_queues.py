@@ -75,6 +75,13 @@ class RedisReadyQueues:
         counts = await self._queue_commands.call([("ZCARD", self._queue_keys.ready(queue)) for queue in queues])
         return dict(zip(queues, counts, strict=True))
 
+    async def ahead(self, item: ReadyItem) -> int:
+        """See the port. A place that it would get is told without what its fairness key would add."""
+        key = self._queue_keys.ready(item.queue)
+        would_be = ("ZCOUNT", key, "-inf", f"({place(item.ready_time, item.priority)!r}")
+        rank, lower = await self._queue_commands.call([("ZRANK", key, encode_item(item)), would_be])
+        return int(lower if rank is None else rank)
+
     async def remove(self, items: Sequence[ReadyItem]) -> None:
         """See the port."""
         by_queue: dict[str, list[bytes]] = {}

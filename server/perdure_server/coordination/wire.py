@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -12,6 +13,9 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 
 from perdure_server.coordination.scripts import Command
+
+# At DEBUG redis-py tells every message of a subscription. Whoever sets the root logger to DEBUG has not asked for that.
+logging.getLogger("push_response").setLevel(logging.INFO)
 
 # What Redis answers: bytes, int, None, a list of these, or an error in their place. Only the sender of a command knows which.
 Reply = Any

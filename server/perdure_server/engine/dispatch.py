@@ -54,11 +54,7 @@ class Dispatch:
 
     def announce(self, definition: Definition, workflow: Workflow, name: str) -> None:
         """Offer a READY step in its ready queue, to whoever has a free slot."""
-        step, queue = workflow.steps[name], queue_id(definition, workflow, name)
-        plan = definition.by_name[name]
-        priority = plan.priority if plan.priority is not None else workflow.priority
-        fairness = (workflow.fairness_key, workflow.fairness_weight)
-        self._announce(ReadyItem(queue, workflow.workflow_id, name, step.since, priority, *fairness))
+        self._announce(ready_item(definition, workflow, name))
 
     def requeue(self, definition: Definition, workflow: Workflow, name: str, queue: str) -> None:
         """The same for a step that was announced to `queue`: what is there goes first."""
@@ -184,3 +180,11 @@ class Dispatch:
             self._unannounced.clear()  # hints only: the sweep finds them
         finally:
             self._announcing = False
+
+
+def ready_item(definition: Definition, workflow: Workflow, name: str) -> ReadyItem:
+    """A READY step as its queue gets it."""
+    step, queue = workflow.steps[name], queue_id(definition, workflow, name)
+    plan = definition.by_name[name]
+    priority = plan.priority if plan.priority is not None else workflow.priority
+    return ReadyItem(queue, workflow.workflow_id, name, step.since, priority, workflow.fairness_key, workflow.fairness_weight)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from perdure_server.engine.claimtable import ClaimTable
+from perdure_server.engine.dispatch import ready_item
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.permit_facts import PermitExplainer, PermitFacts
 from perdure_server.engine.queries import Queries
@@ -21,10 +22,13 @@ _BLOCKED = Step(state=StepState.BLOCKED, since=0)
 
 
 class QueueFacts(Struct, frozen=True):
-    """Who could take a READY step. `incompatible`: workers of its queue and type that were built for another contract of it."""
+    """Who could take a READY step. `incompatible`: workers of its queue and type that were built for another contract of it.
+
+    `ahead`: how many of the same step in its queue come before it, by ready time, priority and fairness; None = coordination is away.
+    """
 
     queue: str
-    ahead: int
+    ahead: int | None
     workers: int
     free_slots: int
     incompatible: int
@@ -94,15 +98,14 @@ class Explainer:
         able = [(session, pools) for session, pools in serving if any(_serves(pool, plan) for pool in pools)]
         others = [pools for session, pools in serving if (session, pools) not in able and _built_otherwise(pools, plan)]
         free = sum(_free(session, pools, plan) for session, pools in able)
-        ahead = await self._ahead(queue_id(view.definition, workflow, plan.name))
+        ahead = await self._ahead(view, plan)
         return QueueFacts(queue, ahead, len(able), free, len(others))
 
-    async def _ahead(self, queue: str) -> int:
+    async def _ahead(self, view: View, plan: StepDefinition) -> int | None:
         try:
-            waiting = (await self._coordination.backlog([queue])).get(queue, 0)
+            return await self._coordination.ahead(ready_item(view.definition, view.workflow, plan.name))
         except CoordinationUnavailable:
-            return 0
-        return max(0, waiting - 1)  # one of them is the step itself
+            return None
 
 
 def queue_of(workflow: Workflow, plan: StepDefinition) -> str:

@@ -80,6 +80,9 @@ class ReadyQueues(Protocol):
     async def backlog(self, queues: Sequence[str]) -> Mapping[str, int]:
         """How many items each queue holds."""
 
+    async def ahead(self, item: ReadyItem) -> int:
+        """How many items of its queue are served before it: by its place there, or, while it is not there, by the place it would get."""
+
     async def remove(self, items: Sequence[ReadyItem]) -> None:
         """Withdraw items that were granted another way."""
 

@@ -129,7 +129,7 @@ def _queue(facts: StepFacts, workflow: Workflow) -> Iterator[wire.Blocker]:
         return
     blocker = wire.Blocker(summary=_queue_words(queue))
     blocker.queue.queue = queue.queue
-    blocker.queue.ahead_count = queue.ahead
+    blocker.queue.ahead_count = queue.ahead or 0
     blocker.queue.worker_count = queue.workers
     blocker.queue.free_slots = queue.free_slots
     blocker.queue.incompatible_worker_count = queue.incompatible
@@ -159,8 +159,8 @@ def _permit_words(permit: PermitFacts) -> str:
 
 def _queue_words(queue: QueueFacts) -> str:
     if queue.workers:
-        counts = f"{queue.workers} workers, {queue.free_slots} free slots, about {queue.ahead} steps before it"
-        return f"for a slot in queue {queue.queue}: {counts}"
+        before = f"about {queue.ahead} steps" if queue.ahead is not None else "nobody knows how many steps"
+        return f"for a slot in queue {queue.queue}: {queue.workers} workers, {queue.free_slots} free slots, {before} before it"
     if queue.incompatible:
         return f"the {queue.incompatible} workers in queue {queue.queue} were built for another contract of this step"
     return f"no worker serves this step in queue {queue.queue}"
