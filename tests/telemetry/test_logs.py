@@ -58,7 +58,7 @@ def test_ordinary_text_stays() -> None:
 def test_libraries_are_quiet() -> None:
     stream = io.StringIO()
     configure("debug", "text", stream)
-    logging.getLogger("pymongo.command").debug("chatter")
+    logging.getLogger("pymongo.topology").debug("chatter")
     assert not stream.getvalue()
 
 

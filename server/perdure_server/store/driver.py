@@ -40,6 +40,9 @@ from perdure_server.store import limits
 
 log = logging.getLogger(__name__)
 
+# At DEBUG the driver tells whole commands, payloads and all. Whoever sets the root logger to DEBUG has not asked for that.
+logging.getLogger("pymongo.command").setLevel(logging.INFO)
+
 Driver = Literal["motor", "pymongo"]
 Document = dict[str, Any]
 Session = Any  # the driver's: opaque to everything else

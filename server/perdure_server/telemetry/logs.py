@@ -23,7 +23,7 @@ _OWN_FIELDS: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message",
 _QUOTING: Final = (ValueError, LookupError)
 _QUOTING_LIBRARIES: Final = frozenset({"bson", "msgspec", "pymongo"})
 # Libraries that tell more than an operator wants to know.
-_QUIET: Final = ("asyncio", "grpc", "motor", "opentelemetry", "pymongo", "redis")
+_QUIET: Final = ("asyncio", "grpc", "motor", "opentelemetry", "push_response", "pymongo", "redis")
 
 
 def configure(level: str, form: Literal["text", "json"], stream: TextIO | None = None) -> None:
