@@ -81,7 +81,7 @@ async def test_throttled_names_the_resource_its_use_and_who_is_ahead(perdure: Co
 
 async def test_a_start_that_is_held_back_says_until_when(perdure: Command, client: Client) -> None:
     await ready(client)
-    await client.start(job, key="k", start_at=datetime.now(UTC) + timedelta(hours=2))
+    await client.start(job, key="k", input="x", start_at=datetime.now(UTC) + timedelta(hours=2))
     assert "for its start time" in (await perdure("why", "job", "k")).out
 
 

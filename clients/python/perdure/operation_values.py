@@ -71,7 +71,7 @@ class AuditRecord:
     record_id: str
     time: datetime | None
     actor: str
-    """Empty: unknown."""
+    """The proved name; where the server has no access file, what the call says of itself (`perdure-actor`), if anything."""
     method: str
     """The RPC, such as `TerminateWorkflow`."""
     workflow: WorkflowRef | None

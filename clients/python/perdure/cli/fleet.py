@@ -68,10 +68,11 @@ def _on(record: AuditRecord) -> str:
 AUDIT = Listing[AuditRecord](
     {
         "WHEN": lambda record: record.time.isoformat(timespec="seconds") if record.time is not None else "",
-        "WHO": lambda record: record.actor or "(unknown)",
+        "WHO": lambda record: record.actor or "(anyone)",
         "WHAT": lambda record: record.method,
         "ON": _on,
         "REASON": lambda record: record.reason,
+        "FROM": lambda record: "" if record.actor else record.peer_address.rpartition(":")[0],
         "REFUSED": lambda record: record.problem,
     },
     name=lambda record: record.record_id,
@@ -126,7 +127,10 @@ async def audit(
     shown: Shown,
     as_json: bool,
 ) -> None:
-    """List who did what, newest first."""
+    """List who did what, newest first.
+
+    WHO is the name that the server proved. Without an access file it lets anyone in and asks for no name: then FROM tells the address.
+    """
     del as_json
     ref = WorkflowRef(*workflow) if workflow else None
     await AUDIT.show(client.operations.audit(ref, actor=actor, methods=methods, after=after, before=before), shown)

@@ -15,6 +15,7 @@ from rich.text import Text
 from perdure import payloads
 from perdure.v1 import payload_pb2
 from perdure.view import StepView
+from perdure.waits import WAIT_RESULT_TYPE, parse_wait_result
 
 COLOURS = {
     "COMPLETED": "green",
@@ -89,6 +90,12 @@ def ago(time: datetime | None) -> str:
     return f"{told} ago" if distance >= timedelta() else f"in {told}"
 
 
+def due(time: datetime | None) -> str:
+    """When something is to happen: `in 3m`, or `now` for what is due and only not done yet."""
+    told = ago(time)
+    return told if told.startswith("in ") and told != "in 0s" else "now" if told else ""
+
+
 def steps_table(steps: Iterable[StepView]) -> Table:
     """Steps of a workflow, one a row."""
     table = Table(box=None, header_style="bold")
@@ -105,14 +112,23 @@ def about(step: StepView) -> str:
     if step.waits_for:
         parts.append(f"waits for {' or '.join(step.waits_for)}")
     if step.next_time is not None:
-        parts.append(f"{'times out' if step.state == 'RUNNING' else 'next'} {ago(step.next_time)}")
+        parts.append(f"{'times out' if step.state == 'RUNNING' else 'next'} {due(step.next_time)}")
     if step.failure is not None:
         parts.append(f"failed: {step.failure}")
     if step.phase_reason:
         parts.append(step.phase_reason)
     if step.message.HasField("output"):
-        parts.append(payload_text(step.message.output))
+        parts.append(_output_text(step.message.output))
     return shortened(", ".join(parts), 120)
+
+
+def _output_text(output: payload_pb2.Payload) -> str:
+    """What a step gave; of a wait, what ended it and what the signals carried."""
+    if output.content_type != WAIT_RESULT_TYPE or output.WhichOneof("data") != "json":
+        return payload_text(output)
+    result = parse_wait_result(output)
+    carried = [payload_text(wake.payload) for wake in result.wakes if wake.HasField("payload")]
+    return f"ended by {result.condition}{': ' if carried else ''}{', '.join(carried)}"
 
 
 def facts(pairs: Iterable[tuple[str, Any]]) -> Table:

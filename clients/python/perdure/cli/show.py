@@ -3,10 +3,10 @@
 import click
 
 from perdure.cli.options import json_option, key_argument, type_argument
-from perdure.cli.output import ago, coloured, console, facts, message_json, payload_text, shortened, steps_table
+from perdure.cli.output import ago, coloured, console, due, facts, message_json, payload_text, shortened, steps_table
 from perdure.cli.session import connected
 from perdure.client import Client
-from perdure.view import Workflow
+from perdure.view import Workflow, time_of
 
 
 @click.command()
@@ -39,13 +39,14 @@ def print_workflow(workflow: Workflow) -> None:
                 ("labels", " ".join(f"{name}={value}" for name, value in workflow.labels.items())),
                 ("started", ago(workflow.start_time)),
                 ("ended", ago(workflow.end_time)),
-                ("next", ago(workflow.next_time)),
+                ("next", due(workflow.next_time)),
                 ("input", shortened(payload_text(message.input), 160)),
                 ("output", shortened(payload_text(message.output), 160)),
                 (
                     "failure",
                     f"{workflow.failure}{f' in {workflow.failed_step}' if workflow.failed_step else ''}" if workflow.failure else "",
                 ),
+                ("stop asked", _stop(workflow)),
                 ("inbox", ", ".join(f"{signal.count} x {signal.signal_name}" for signal in message.pending_signals)),
             )
         )
@@ -53,3 +54,12 @@ def print_workflow(workflow: Workflow) -> None:
     if workflow.steps:
         terminal.print()
         terminal.print(steps_table(workflow.steps.values()))
+
+
+def _stop(workflow: Workflow) -> str:
+    """Who asked for the end of a cancelled or terminated one, and why."""
+    asked = workflow.message.cancel
+    who = f"by {asked.actor}" if asked.actor else ""
+    grace = "" if workflow.state.is_ended or not asked.HasField("grace_end_time") else f"(grace ends {due(time_of(asked.grace_end_time))})"
+    told = " ".join(part for part in (ago(time_of(asked.request_time)), who, grace) if part)
+    return f"{told}: {asked.reason}" if asked.reason and told else told or asked.reason

@@ -21,6 +21,8 @@ async def signal(
 ) -> None:
     """Send the signal NAME to the workflow KEY of type TYPE; done when it is stored.
 
+    Nobody here knows its type: a payload that the step behind the wait cannot take fails in the worker.
+
     perdure signal note note-42 choose --payload 1
     """
     if wake_token and len(arguments) == 1:

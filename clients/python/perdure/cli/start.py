@@ -49,6 +49,8 @@ async def start(
 ) -> int:
     """Start the workflow KEY of type TYPE; a repeat answers the same workflow.
 
+    Nobody here knows the type of the input: one that a step cannot take fails in the worker.
+
     perdure start note note-42 --input '{"url": "s3://a.mp3"}' --label tenant=acme
     """
     start_at = None if delay is None else datetime.now().astimezone() + delay

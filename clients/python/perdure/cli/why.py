@@ -6,7 +6,7 @@ import click
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from perdure.cli.options import json_option, key_argument, type_argument
-from perdure.cli.output import ago, coloured, console, message_json
+from perdure.cli.output import ago, coloured, console, due, message_json
 from perdure.cli.session import connected
 from perdure.client import Client
 from perdure.explanation import Blocker, StepExplanation
@@ -46,7 +46,7 @@ def _print_step(run: Run, found: StepExplanation) -> None:
         for detail in _details(blocker):
             terminal.print(f"      {detail}", markup=False)
     if found.next_time is not None:
-        terminal.print(f"  moves by itself {ago(found.next_time)}", markup=False)
+        terminal.print(f"  moves by itself {due(found.next_time)}", markup=False)
     for command in dict.fromkeys(_commands(run, found)):
         terminal.print(f"  try: {command}", markup=False)
 
