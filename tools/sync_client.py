@@ -26,6 +26,7 @@ SOURCES: Final = (
         "namespaces",
         "operations",
         "pages",
+        "polling",
         "reading",
         "resources",
         "run",

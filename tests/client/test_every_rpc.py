@@ -40,8 +40,7 @@ ELSEWHERE = {
     "Claim": "client.worker; tests/client/test_worker_*.py",
     "Complete": "client.worker, for large results; tests/client/test_worker_large_and_processes.py",
     "Heartbeat": "client.worker, on the stream",
-    "PollClaims": "for languages without streams, and people with grpcurl: a Python program has the worker",
-    "RenewClaims": "the same",
+    "RenewClaims": "PolledClaim.renew; tests/client/test_polling.py",
 }
 
 NOTE = Definition("note")
@@ -59,6 +58,7 @@ def ref_payload() -> payload_pb2.Payload:
 
 
 CALLS: dict[str, Callable[[Any], Any]] = {
+    "PollClaims": lambda client: client.poll(NOTE, wait=timedelta(0)),
     "StartWorkflow": lambda client: client.start("note", key="k", retention=timedelta(days=1)),
     "StartWorkflows": lambda client: client.start_many([Start(workflow="note", key="k"), Start(workflow="note", key="l", input=1)]),
     "Signal": lambda client: client.run("note", "k").signal("go", 1),

@@ -89,7 +89,7 @@ def test_a_start_sends_what_the_asynchronous_client_sends(calls: Calls) -> None:
 
 
 def test_unavailable_is_tried_again_with_the_same_request_id(calls: Calls) -> None:
-    starting = calls.begin(lambda: calls.client.start(note, key="k"))
+    starting = calls.begin(lambda: calls.client.start(note, key="k", input="x"))
     first, rpc = calls.taken("StartWorkflow")
     rpc.terminate(None, refusal(grpc.StatusCode.UNAVAILABLE, ErrorReason.DRAINING), grpc.StatusCode.UNAVAILABLE, "leaving")
     again = calls.answer("StartWorkflow", workflow_service_pb2.StartWorkflowResponse())
@@ -98,7 +98,7 @@ def test_unavailable_is_tried_again_with_the_same_request_id(calls: Calls) -> No
 
 
 def test_an_error_is_typed_and_is_not_tried_again(calls: Calls) -> None:
-    starting = calls.begin(lambda: calls.client.start(note, key="k"))
+    starting = calls.begin(lambda: calls.client.start(note, key="k", input="x"))
     _, rpc = calls.taken("StartWorkflow")
     code = grpc.StatusCode.ALREADY_EXISTS
     rpc.terminate(None, refusal(code, ErrorReason.START_INPUT_MISMATCH), code, "another input")

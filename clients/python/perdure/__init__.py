@@ -44,6 +44,7 @@ from perdure.migration_values import Migration
 from perdure.namespace_values import Namespace, NamespaceLimits
 from perdure.operation_values import AuditRecord, Queue, ServerInfo, WorkerSession
 from perdure.payloads import Payload
+from perdure.polling import PolledClaim
 from perdure.reasons import ErrorReason
 from perdure.resolution import Resolution
 from perdure.resource_values import PermitHolder, Rate, Resource
@@ -115,6 +116,7 @@ __all__ = [
     "PayloadUndecodable",
     "PerdureError",
     "PermitHolder",
+    "PolledClaim",
     "Queue",
     "Rate",
     "RegisteredDefinition",

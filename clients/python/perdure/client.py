@@ -18,14 +18,16 @@ from perdure.definitions import Definitions
 from perdure.errors import PerdureError
 from perdure.finding import WorkflowFinder
 from perdure.importing import import_requests
+from perdure.known_types import KnownTypes
 from perdure.namespaces import Namespaces
 from perdure.operation_values import ServerInfo, server_info_of
 from perdure.operations import Operations
+from perdure.polling import PolledClaim, poll
 from perdure.resources import Resources
 from perdure.run import Run
 from perdure.schedules import Schedules
 from perdure.security import Tls
-from perdure.starting import OnClosed, OnOpen, Start, StartSignal, output_type
+from perdure.starting import OnClosed, OnOpen, Start, StartSignal
 from perdure.statuses import error_of_status
 from perdure.steps import StepName
 from perdure.v1 import admin_service_pb2, workflow_service_pb2
@@ -129,6 +131,38 @@ class Client(WorkflowFinder):
         options = WorkerOptions(slots, steps, worker_id, lease, grace, register, handle_signals, labels or {})
         return Worker(self._calls, definitions, options)
 
+    async def poll(
+        self,
+        *definitions: Definition,
+        max_claims: int = 1,
+        wait: timedelta = timedelta(seconds=limits.POLL_WAIT),
+        steps: Iterable[StepName] | None = None,
+        lease: timedelta | None = None,
+        worker_id: str = "",
+    ) -> Sequence[PolledClaim]:
+        """Takes steps that are ready, without a worker: for a function that runs now and then. Whatever stays running uses `worker`.
+
+        Each claim is yours for its lease, and you settle each. If the answer is lost on its way, they come again after their lease.
+
+        Args:
+            definitions: What you can do; they must be registered.
+            max_claims: At most so many, up to 100.
+            wait: How long for the first one, at most 60 s.
+            steps: Only these. None: all that have code here.
+            lease: How long each is yours without `renew`, at most 10 min. None: 30 s.
+            worker_id: For people; empty: host name and process id.
+
+        Returns:
+            Claims; none if nothing was ready in time.
+
+        Raises:
+            ValueError: `steps` names no step.
+            NotFound: The definition is not registered.
+            NotAllowed: It is registered with other contracts only.
+        """
+        options = WorkerOptions(None, steps, worker_id, lease, register=False)
+        return await poll(self._calls, definitions, options, max_claims, wait)
+
     async def start(
         self,
         workflow: Definition | str,
@@ -155,7 +189,8 @@ class Client(WorkflowFinder):
         """Accepts a piece of work, once per key: a repeat gives the same workflow, `run.created` False. Returns when it is stored.
 
         Args:
-            workflow: Its definition, or the name of its type.
+            workflow: Its definition, or the name of its type. By the definition the types of input and signals are checked here; by the
+                name they are not, and a wrong one fails in the worker.
             key: The caller's own name of the business object.
             input: What it is about.
             labels: To find it by.
@@ -178,7 +213,7 @@ class Client(WorkflowFinder):
         Raises:
             AlreadyExists: The key has another input, or the policy says `reject`.
             NotFound: The type has no active definition.
-            InvalidRequest: A value is wrong; `violations` names each.
+            InvalidRequest: A value is wrong, or by the definition of another type; `violations` names each.
         """
         start = Start(
             workflow=workflow,
@@ -214,10 +249,17 @@ class Client(WorkflowFinder):
             For each start, in order, its Run; or the error that `client.start` would have raised.
         """
         given = tuple(starts)
-        request = workflow_service_pb2.StartWorkflowsRequest(requests=[start.to_message(self.config.namespace) for start in given])
-        answer = await self._calls.unary(self._calls.workflows.StartWorkflows, request)
-        told = zip(given, answer.results, strict=False)
-        return [error_of_status(result.status) or self._started(start, result.response) for start, result in told]
+        checked = [self._checked(start) for start in given]
+        request = workflow_service_pb2.StartWorkflowsRequest(requests=[found for found in checked if not isinstance(found, PerdureError)])
+        answered = bool(request.requests) or not given
+        results = list((await self._calls.unary(self._calls.workflows.StartWorkflows, request)).results if answered else ())
+        told: list[Run | PerdureError] = []
+        for start, found in zip(given, checked, strict=True):
+            if isinstance(found, PerdureError):
+                told.append(found)
+            elif results:
+                told.append(self._told(start, results.pop(0)))
+        return told
 
     def run(self, workflow: Definition | str, key: str, *, round: int | None = None, expected_fence: int | None = None) -> Run:
         """A handle on a workflow by its name; asks nobody.
@@ -230,7 +272,7 @@ class Client(WorkflowFinder):
         """
         workflow_type = workflow if isinstance(workflow, str) else workflow.workflow_type
         ref = WorkflowRef(workflow_type, key, self.config.namespace, round, expected_fence)
-        return Run(self._calls, ref, output_type=output_type(workflow))
+        return Run(self._calls, ref, known=KnownTypes(workflow))
 
     async def get(self, workflow: Definition | str, key: str) -> Workflow:
         """A workflow as it is now. Raises NotFound."""
@@ -272,7 +314,16 @@ class Client(WorkflowFinder):
         """The server that answers: version, defaults, limits, store, coordination, and what it found wrong."""
         return server_info_of(await self._calls.unary(self._calls.admin.GetServerInfo, admin_service_pb2.GetServerInfoRequest()))
 
+    def _checked(self, start: Start) -> workflow_service_pb2.StartWorkflowRequest | PerdureError:
+        try:
+            return start.to_message(self.config.namespace)
+        except PerdureError as error:
+            return error
+
+    def _told(self, start: Start, result: workflow_service_pb2.StartWorkflowResult) -> Run | PerdureError:
+        return error_of_status(result.status) or self._started(start, result.response)
+
     def _started(self, start: Start, answer: workflow_service_pb2.StartWorkflowResponse) -> Run:
         started = Started(answer.created, answer.run_id, answer.fence, workflow_state(answer.state), answer.definition_fingerprint)
         ref = WorkflowRef(start.workflow_type, start.key, self.config.namespace, answer.workflow.round or None)
-        return Run(self._calls, ref, started=started, output_type=output_type(start.workflow))
+        return Run(self._calls, ref, started=started, known=KnownTypes(start.workflow))

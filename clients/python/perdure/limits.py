@@ -23,6 +23,8 @@ RETRY_INITIAL_INTERVAL: Final = 0.1
 RETRY_MAX_INTERVAL: Final = 2.0
 RESULT_WAIT_TIMEOUT: Final = 45.0
 """One WaitForResult; the server answers within 60 s at most."""
+POLL_WAIT: Final = 20.0
+"""How long `client.poll` waits for the first claim, unless told otherwise; the server waits 60 s at most."""
 CALL_MARGIN_TIMEOUT: Final = 10.0
 """What a call that waits on purpose gets beyond its wait."""
 STARTS_IN_FLIGHT: Final = 2

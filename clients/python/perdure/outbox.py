@@ -3,21 +3,28 @@
     command = start_document("ship_order", key="4711", input={"order": "4711"})
     await database.perdure_outbox.insert_one(command, session=session)
 
-Works with pymongo and motor; needs neither of them here.
+Works with pymongo and motor; needs neither of them here. After the commit, `run_of` gives the handle to wait with.
 """
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from dataclasses import fields
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from perdure import payloads
 from perdure.codec import Codec
+from perdure.known_types import KnownTypes
 from perdure.sealing import seal_input
+from perdure.starting import Start
 
 if TYPE_CHECKING:
+    from perdure.client import Client
     from perdure.definition import Definition
+    from perdure.run import Run
     from perdure.starting import OnClosed, OnOpen
+    from perdure.sync.client import Client as SyncClient
+    from perdure.sync.run import Run as SyncRun
 
 FORMAT = 1
 _MILLISECOND = timedelta(milliseconds=1)
@@ -67,6 +74,7 @@ def start_document(
     Raises:
         ValueError: `start_at` has no time zone, or the input has metadata.
         PayloadRejected: The input cannot travel as JSON.
+        InvalidRequest: It is of another type than the definition says; by the name of the type nobody checks it here.
     """
     if start_at is not None and start_at.tzinfo is None:
         raise ValueError("`start_at` needs a time zone, such as datetime.now(UTC) + ...")
@@ -91,14 +99,64 @@ def start_document(
         "namespace": namespace,
         "workflow_type": workflow if isinstance(workflow, str) else workflow.workflow_type,
         "business_key": key,
-        **_input(input, codec),
+        **_input(input, codec, workflow),
         **{name: value for name, value in given.items() if value},
         **{name: value for name, value in chosen.items() if value is not None},
     }
 
 
-def _input(value: object, codec: Codec | None) -> dict[str, Any]:
+@overload
+def run_of(client: "Client", document: Mapping[str, Any], workflow: "Definition | None" = None) -> "Awaitable[Run]": ...
+@overload
+def run_of(client: "SyncClient", document: Mapping[str, Any], workflow: "Definition | None" = None) -> "SyncRun": ...
+def run_of(client: Any, document: Mapping[str, Any], workflow: "Definition | None" = None) -> Any:
+    """The handle on what a document of `start_document` starts: await it, unless the client is the synchronous one.
+
+    Call it after the commit, never before or inside: it asks for the very start that the relay asks for, under the same request id. So
+    whoever is first begins the workflow, the other meets it, and if this program dies the relay does it alone.
+
+    Args:
+        client: Of the document's namespace.
+        document: What was inserted.
+        workflow: Its definition, so that the result is decoded as it says; None: by the document.
+
+    Raises:
+        ValueError: The client is of another namespace, or the document is none of `start_document`.
+        PerdureError: What `client.start` raises.
+    """
+    start = _start_of(document, workflow)
+    if document["namespace"] != client.config.namespace:
+        raise ValueError(f"the document is of the namespace {document['namespace']!r}, the client of {client.config.namespace!r}")
+    return client.start(**{field.name: getattr(start, field.name) for field in fields(start)})
+
+
+def _start_of(document: Mapping[str, Any], workflow: "Definition | None") -> Start:
+    if document.get("format") != FORMAT or "input" in document or not isinstance(document.get("_id"), str):
+        raise ValueError("not a document of `start_document`, unchanged")
+    same = ("labels", "queue", "fairness_key", "definition_fingerprint", "priority", "fairness_weight", "start_at")
+    spans = {"workflow_timeout": "workflow_timeout_ms", "retention": "retention_ms"}
+    options: dict[str, Any] = {name: document[name] for name in same if name in document}
+    options |= {name: document[name].lower() for name in ("on_open", "on_closed") if name in document}
+    options |= {name: document[field] * _MILLISECOND for name, field in spans.items() if field in document}
+    return Start(
+        workflow=workflow or document["workflow_type"],
+        key=document["business_key"],
+        input=_payload_of(document),
+        request_id=document["_id"],
+        **options,
+    )
+
+
+def _payload_of(document: Mapping[str, Any]) -> payloads.Payload | None:
+    attributes = {name: document[name] for name in ("content_type", "encoding", "digest") if name in document}
+    if "input_json" in document:
+        return payloads.Payload(json=document["input_json"], **attributes)
+    return payloads.Payload(binary=bytes(document["input_binary"]), **attributes) if "input_binary" in document else None
+
+
+def _input(value: object, codec: Codec | None, workflow: "Definition | str") -> dict[str, Any]:
     payload = payloads.encode(value)
+    KnownTypes(workflow).check_input(payload)
     if payload is None:
         return {}
     if codec is not None:

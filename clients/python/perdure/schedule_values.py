@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias, cast
 from perdure import payloads
 from perdure.definition import Definition
 from perdure.filtering import type_names
+from perdure.known_types import KnownTypes
 from perdure.times import put_spans, put_times, span_of
 from perdure.v1 import payload_pb2, resource_pb2
 from perdure.view import WorkflowRef, enum_name, ref_of, time_of
@@ -55,9 +56,10 @@ class ScheduledStart:
     """None: by policy."""
 
     def to_message(self) -> resource_pb2.ScheduledStart:
-        """The wire's form."""
+        """The wire's form. Raises InvalidRequest if the input is of another type than the definition says, PayloadRejected."""
         (workflow_type,) = type_names(self.workflow)
         value = self.input if isinstance(self.input, payload_pb2.Payload) else payloads.encode(self.input)
+        KnownTypes(self.workflow).check_input(value, "start.input")
         message = resource_pb2.ScheduledStart(
             workflow_type=workflow_type,
             business_key_template=self.key,

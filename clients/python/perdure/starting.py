@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 from uuid import uuid4
 
 from perdure import payloads
 from perdure.definition import Definition
+from perdure.known_types import KnownTypes
 from perdure.times import put_spans, put_times
 from perdure.v1 import workflow_service_pb2
 from perdure.view import WorkflowRef
@@ -59,11 +60,14 @@ class Start:
     validate_only: bool = False
 
     def to_message(self, namespace: str) -> workflow_service_pb2.StartWorkflowRequest:
-        """The wire's form. Raises ValueError for a time without a zone, PayloadRejected."""
+        """The wire's form. Raises ValueError for a time without a zone, PayloadRejected, InvalidRequest for a value of another type."""
         kinds = workflow_service_pb2.StartWorkflowRequest
+        known = KnownTypes(self.workflow)
+        value = payloads.encode(self.input)
+        known.check_input(value)
         request = kinds(
             workflow=WorkflowRef(self.workflow_type, self.key, namespace, expected_fence=self.expected_fence).to_message(),
-            input=payloads.encode(self.input),
+            input=value,
             request_id=self.request_id or uuid4().hex,
             labels=self.labels,
             priority=self.priority,
@@ -73,7 +77,7 @@ class Start:
             fairness_weight=self.fairness_weight,
             definition_fingerprint=self.definition_fingerprint,
             validate_only=self.validate_only,
-            signals=signals_of(self.signals),
+            signals=_signals(self.signals, known),
         )
         if self.on_open is not None:
             request.on_open = kinds.OnOpen.Value(f"ON_OPEN_{self.on_open.upper()}")
@@ -89,16 +93,11 @@ class Start:
         return self.workflow if isinstance(self.workflow, str) else self.workflow.workflow_type
 
 
-def output_type(workflow: Definition | str) -> Any:
-    """The type of its output, as far as this program knows it."""
-    return Any if isinstance(workflow, str) else workflow.output_type()
-
-
-def signals_of(signals: Iterable[StartSignal]) -> list[workflow_service_pb2.StartSignal]:
-    """The wire's form."""
-    return [
-        workflow_service_pb2.StartSignal(
-            signal_name=signal.name, payload=payloads.encode(signal.payload), signal_id=signal.signal_id or uuid4().hex
-        )
-        for signal in signals
-    ]
+def _signals(signals: Iterable[StartSignal], known: KnownTypes) -> list[workflow_service_pb2.StartSignal]:
+    found: list[workflow_service_pb2.StartSignal] = []
+    for place, signal in enumerate(signals):
+        carried = payloads.encode(signal.payload)
+        known.check_signal(signal.name, carried, f"signals[{place}].payload")
+        signal_id = signal.signal_id or uuid4().hex
+        found.append(workflow_service_pb2.StartSignal(signal_name=signal.name, payload=carried, signal_id=signal_id))
+    return found

@@ -9,8 +9,9 @@ Everything is as in `perdure`, without `await`; definitions, steps, events and e
 
 from perdure.sync.client import Client
 from perdure.sync.definitions import Definitions
+from perdure.sync.polling import PolledClaim
 from perdure.sync.run import Run
 from perdure.sync.watching import Watching
 from perdure.sync.worker import Worker
 
-__all__ = ["Client", "Definitions", "Run", "Watching", "Worker"]
+__all__ = ["Client", "Definitions", "PolledClaim", "Run", "Watching", "Worker"]

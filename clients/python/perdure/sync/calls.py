@@ -19,6 +19,7 @@ from perdure.sealing import seal, unseal
 from perdure.statuses import RpcFailure, error_of_call
 from perdure.v1 import admin_service_pb2, workflow_service_pb2
 from perdure.v1.admin_service_pb2_grpc import AdminServiceStub
+from perdure.v1.worker_service_pb2_grpc import WorkerServiceStub
 from perdure.v1.workflow_service_pb2_grpc import WorkflowServiceStub
 
 if TYPE_CHECKING:
@@ -79,6 +80,11 @@ class Calls(Contact):
     def workflows(self) -> WorkflowServiceStub:
         """What business services call."""
         return self._stub(WorkflowServiceStub)
+
+    @property
+    def workers(self) -> WorkerServiceStub:
+        """What workers call."""
+        return self._stub(WorkerServiceStub)
 
     @property
     def admin(self) -> AdminServiceStub:

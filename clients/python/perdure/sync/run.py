@@ -12,6 +12,7 @@ from perdure import limits, payloads
 from perdure.answers import Signalled, Started
 from perdure.batch_values import policy_update
 from perdure.errors import CallTimeout, WorkflowCancelled, WorkflowFailed, WorkflowTerminated
+from perdure.known_types import KnownTypes
 from perdure.resolution import Resolution
 from perdure.steps import StepName, StepPolicy, step_names
 from perdure.sync.calls import Calls
@@ -31,9 +32,9 @@ def _known(request_id: str) -> str:
 class Run(WorkflowReader):
     """One workflow, by name. Making a handle asks nobody; every method asks the server."""
 
-    def __init__(self, calls: Calls, ref: WorkflowRef, *, started: Started | None = None, output_type: Any = Any) -> None:
+    def __init__(self, calls: Calls, ref: WorkflowRef, *, started: Started | None = None, known: KnownTypes | None = None) -> None:
         self._calls = calls
-        self._output_type = output_type
+        self._known = known or KnownTypes()
         self.ref = ref
         """Its name; with the round if the handle comes from a start."""
         self.started = started
@@ -54,7 +55,7 @@ class Run(WorkflowReader):
 
     def expecting(self, fence: int | None) -> "Run":
         """The same workflow, if its fence is this one: else calls raise Conflict. None: whatever its fence is."""
-        return Run(self._calls, replace(self.ref, expected_fence=fence), output_type=self._output_type)
+        return Run(self._calls, replace(self.ref, expected_fence=fence), known=self._known)
 
     @overload
     def result(self, *, timeout: timedelta | None = None) -> Any: ...
@@ -83,7 +84,7 @@ class Run(WorkflowReader):
                 self._calls.workflows.WaitForResult, request, wait + max(self._calls.timeout, limits.CALL_MARGIN_TIMEOUT)
             )
             if answer.done:
-                return self._outcome(answer, self._output_type if as_type is None else as_type)
+                return self._outcome(answer, self._known.output() if as_type is None else as_type)
             if end is not None and time.monotonic() >= end:
                 raise CallTimeout(f"{self!r} has not ended within {timeout}: it is {workflow_state(answer.state)}")
 
@@ -111,16 +112,19 @@ class Run(WorkflowReader):
 
         Args:
             name: Which wait it is for.
-            payload: What it carries.
+            payload: What it carries. If the handle was made with the definition, and not only the name of the type, its type is checked.
             signal_id: Makes it count once however often it is sent; empty: a new one.
 
         Raises:
+            InvalidRequest: By the definition the signal carries another type; it was not sent.
             NotFound: There is no such workflow.
             NotAllowed: It has ended, or its inbox is full.
             AlreadyExists: The signal_id was used with another name or payload.
         """
+        carried = payloads.encode(payload)
+        self._known.check_signal(name, carried)
         request = workflow_service_pb2.SignalRequest(
-            workflow=self._ref(), signal_name=name, payload=payloads.encode(payload), signal_id=signal_id or uuid.uuid4().hex
+            workflow=self._ref(), signal_name=name, payload=carried, signal_id=signal_id or uuid.uuid4().hex
         )
         answer = self._calls.unary(self._calls.workflows.Signal, request)
         return Signalled(answer.duplicate, answer.consumed, request.signal_id)

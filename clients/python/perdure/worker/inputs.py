@@ -1,6 +1,6 @@
 """From a claim to what its activity gets: context, inputs, checkpoint."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 from google.protobuf import json_format
@@ -57,28 +57,28 @@ Fetch = Callable[[payload_pb2.Payload], Awaitable[None]]
 
 async def fetch_refs(claim: claim_pb2.Claim, fetch: Fetch) -> None:
     """Reads the values that did not fit into the claim, into their places; those inside the outputs of waits too."""
+    for payload in refs_of(claim):
+        await fetch(payload)
+
+
+def refs_of(claim: claim_pb2.Claim) -> Iterator[payload_pb2.Payload]:
+    """The values that did not fit into the claim: put each in its place before you take the next."""
     carried = [wake.payload for wake in claim.wakes if wake.HasField("payload")]
     checkpoint = [claim.checkpoint] if claim.HasField("checkpoint") else []
     cursor = [claim.cursor] if claim.HasField("cursor") else []
     for payload in (*claim.inputs.values(), *checkpoint, *cursor, *carried, *_of_hook(claim.hook)):
         if payload.WhichOneof("data") == "ref":
-            await fetch(payload)
+            yield payload
     for payload in claim.inputs.values():
         if payload.content_type == WAIT_RESULT_TYPE and '"ref"' in payload.json:
-            await _fetch_inside(payload, fetch)
+            result = parse_wait_result(payload)
+            yield from (wake.payload for wake in result.wakes if wake.payload.WhichOneof("data") == "ref")
+            payload.json = json_format.MessageToJson(result)
 
 
 def _of_hook(hook: claim_pb2.HookContext) -> list[payload_pb2.Payload]:
     found = [item.checkpoint for item in hook.unfinished if item.HasField("checkpoint")]
     return [*found, hook.compensated_output] if hook.HasField("compensated_output") else found
-
-
-async def _fetch_inside(payload: payload_pb2.Payload, fetch: Fetch) -> None:
-    result = parse_wait_result(payload)
-    for wake in result.wakes:
-        if wake.payload.WhichOneof("data") == "ref":
-            await fetch(wake.payload)
-    payload.json = json_format.MessageToJson(result)
 
 
 def _input(claim: claim_pb2.Claim, parameter: Parameter) -> Any:
