@@ -3,7 +3,7 @@ package io.perdure;
 /**
  * The code of a step: one method, run again from its top after a wait. It runs at least once per step.
  *
- * @param <N> what it needs: a record whose components are named {@code input} (the workflow's input) or after earlier steps. A
+ * @param <N> what it needs: {@link Inputs}, or a record whose components are named {@code input} (the workflow's input) or after earlier steps. A
  *     component's type is what JSON is decoded to; {@code Optional} where a value may be absent, {@link Woken} for the output of a
  *     wait, {@link ValueOrFailure} where a dependency may have failed, {@link MapResult} for a map step, {@code byte[]} for binary
  */

@@ -24,6 +24,7 @@ final class ActivityRunner {
     private final Map<String, ExecutorService> executors = new LinkedHashMap<>();
     private final Map<Held, ActivityRun> runs = new ConcurrentHashMap<>();
     private final Object idle = new Object();
+    private boolean hurried;
     private Loop loop;
     private Ledger ledger;
 
@@ -78,19 +79,27 @@ final class ActivityRunner {
 
     // ---- on the worker's thread
 
-    /** Until no activity runs; false: the time was over before. */
-    boolean awaitIdle(Duration within) throws InterruptedException {
+    /** Until no activity runs; false: the time was over before, or somebody is in a hurry. */
+    boolean awaitIdle(Duration within, boolean mayHurry) throws InterruptedException {
         long end = System.nanoTime() + within.toNanos();
         synchronized (idle) {
             while (!runs.isEmpty()) {
                 long left = end - System.nanoTime();
-                if (left <= 0) {
+                if (left <= 0 || (hurried && mayHurry)) {
                     return false;
                 }
                 TimeUnit.NANOSECONDS.timedWait(idle, left);
             }
         }
         return true;
+    }
+
+    /** Ends waits that may be hurried; from any thread. */
+    void hurry() {
+        synchronized (idle) {
+            hurried = true;
+            idle.notifyAll();
+        }
     }
 
     /** Stops all activities; those that stop for it give their claims back. */

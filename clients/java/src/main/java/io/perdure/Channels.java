@@ -47,8 +47,7 @@ final class Channels {
     }
 
     static String version() {
-        String found = Channels.class.getPackage().getImplementationVersion();
-        return found == null ? "0.1.0" : found;
+        return Client.VERSION;
     }
 
     static void close(ManagedChannel channel) {

@@ -40,6 +40,9 @@ import java.util.UUID;
  * {@link CallTimeoutException}, and the interrupt is kept.
  */
 public final class Client implements AutoCloseable {
+    /** Version of this library; that of the server which it came with. */
+    public static final String VERSION = "0.1.0";
+
     private final Calls calls;
     private final Definitions definitions;
 
@@ -223,10 +226,21 @@ public final class Client implements AutoCloseable {
      * @return the workflows
      */
     public Pages<Workflow> list(Filter filter) {
+        return list(filter, ListWorkflowsRequest.Order.ORDER_START_TIME_DESC);
+    }
+
+    /**
+     * Workflows of the namespace in either order, with their steps and without values.
+     *
+     * @param filter which
+     * @param order by start time
+     * @return the workflows
+     */
+    public Pages<Workflow> list(Filter filter, ListWorkflowsRequest.Order order) {
         ListWorkflowsRequest request = ListWorkflowsRequest.newBuilder()
                 .setNamespace(namespace())
                 .setFilter(filter.message())
-                .setOrderBy(ListWorkflowsRequest.Order.ORDER_START_TIME_DESC)
+                .setOrderBy(order)
                 .setView(WorkflowView.WORKFLOW_VIEW_STEPS)
                 .build();
         return Pages.of(

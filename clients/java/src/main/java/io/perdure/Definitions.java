@@ -27,7 +27,7 @@ public final class Definitions {
      * @throws DefinitionRejectedException it has faults; its violations name each
      */
     public RegisteredDefinition apply(Definition definition) {
-        return register(definition, true, false).getDefinition();
+        return register(definition, true, false, false).getDefinition();
     }
 
     /**
@@ -38,7 +38,20 @@ public final class Definitions {
      * @throws DefinitionRejectedException it has faults
      */
     public RegisteredDefinition register(Definition definition) {
-        return register(definition, false, false).getDefinition();
+        return register(definition, false, false, false).getDefinition();
+    }
+
+    /**
+     * Registers a definition, as is said.
+     *
+     * @param definition what to register
+     * @param activate whether new starts of its type use it from then on
+     * @param updatePolicy whether its policies are taken, if it is known already and they differ
+     * @return the definition as the server keeps it, whether it is new, and warnings
+     * @throws DefinitionRejectedException it has faults
+     */
+    public RegisterDefinitionResponse register(Definition definition, boolean activate, boolean updatePolicy) {
+        return register(definition, activate, updatePolicy, false);
     }
 
     /**
@@ -49,7 +62,7 @@ public final class Definitions {
      * @throws DefinitionRejectedException it has faults
      */
     public RegisterDefinitionResponse validate(Definition definition) {
-        return register(definition, false, true);
+        return register(definition, false, false, true);
     }
 
     /**
@@ -133,12 +146,14 @@ public final class Definitions {
         calls.unary(AdminServiceGrpc.getDeleteDefinitionMethod(), request);
     }
 
-    private RegisterDefinitionResponse register(Definition definition, boolean activate, boolean validateOnly) {
+    private RegisterDefinitionResponse register(
+            Definition definition, boolean activate, boolean updatePolicy, boolean validateOnly) {
         definition.checkFor(calls.config().codec());
         RegisterDefinitionRequest request = RegisterDefinitionRequest.newBuilder()
                 .setNamespace(calls.config().namespace())
                 .setDefinition(definition.message())
                 .setActivate(activate)
+                .setUpdatePolicy(updatePolicy)
                 .setValidateOnly(validateOnly)
                 .build();
         return calls.unary(AdminServiceGrpc.getRegisterDefinitionMethod(), request);

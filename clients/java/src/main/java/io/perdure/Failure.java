@@ -43,6 +43,16 @@ public record Failure(String type, String message, Object details, boolean nonRe
     }
 
     /**
+     * A failure as the wire has it.
+     *
+     * @param message the failure
+     * @return the failure; details that cannot be decoded are named, not shown
+     */
+    public static Failure of(io.perdure.v1.Failure message) {
+        return Failures.of(message);
+    }
+
+    /**
      * The same failure with details.
      *
      * @param value any value that JSON can hold

@@ -56,6 +56,9 @@ final class Ledger {
 
         /** Stops an activity whose result does not count any more. */
         void lose(Held held, String cause);
+
+        /** A pool, or a step of it, is not served for now. */
+        void notServed(NotServed what);
     }
 
     Ledger(WorkerPlan plan, Services services, Codec codec) {
@@ -257,10 +260,10 @@ final class Ledger {
                 continue;
             }
             pool.contracts.clear();
-            warn(pool, "pool", status.getStatus());
+            warn(pool, "", status.getStatus());
             for (PoolStatus.StepStatus step : status.getStepsList()) {
                 pool.contracts.put(step.getStep(), step.getStepContract());
-                warn(pool, "step " + step.getStep(), step.getStatus());
+                warn(pool, step.getStep(), step.getStatus());
             }
         }
     }
@@ -425,8 +428,11 @@ final class Ledger {
         return error instanceof UnavailableException || error instanceof OverloadedException || error instanceof ServerFaultException;
     }
 
-    private static void warn(Pool pool, String what, com.google.rpc.Status status) {
-        Statuses.ofStatus(status).ifPresent(error -> LOG.log(
-                Level.WARNING, "pool {0}: {1} is not served for now: {2}", pool.plan.name(), what, error.getMessage()));
+    private void warn(Pool pool, String step, com.google.rpc.Status status) {
+        Statuses.ofStatus(status).ifPresent(error -> {
+            LOG.log(Level.WARNING, "pool {0}{1} is not served for now: {2}",
+                    pool.plan.name(), step.isEmpty() ? "" : ", step " + step, error.getMessage());
+            services.notServed(new NotServed(pool.plan.name(), step, error));
+        });
     }
 }

@@ -51,6 +51,16 @@ public class PerdureException extends RuntimeException {
         return "";
     }
 
+    /**
+     * The typed error of what a stub threw.
+     *
+     * @param failure what it threw
+     * @return the error
+     */
+    public static PerdureException of(io.grpc.StatusRuntimeException failure) {
+        return Statuses.ofCall(failure);
+    }
+
     /** {@return one of {@link ErrorReason}, or one that this version does not know; empty: none was given} */
     public final String reason() {
         return told.reason();

@@ -37,11 +37,17 @@ public final class Run {
     private final Calls calls;
     private final WorkflowRef ref;
     private final Started started;
+    private final String requestId;
 
     Run(Calls calls, WorkflowRef ref, Started started) {
+        this(calls, ref, started, "");
+    }
+
+    private Run(Calls calls, WorkflowRef ref, Started started, String requestId) {
         this.calls = calls;
         this.ref = ref;
         this.started = started;
+        this.requestId = requestId;
     }
 
     /** {@return its name, with the round if the handle comes from a start} */
@@ -71,7 +77,18 @@ public final class Run {
      * @return the handle
      */
     public Run expecting(long fence) {
-        return new Run(calls, ref.toBuilder().setExpectedFence(fence).build(), null);
+        return new Run(calls, ref.toBuilder().setExpectedFence(fence).build(), null, requestId);
+    }
+
+    /**
+     * The same workflow, for one verb (cancel, replay and so on) whose repeat must be recognised. Without it each has an id of its own,
+     * which covers this library's retries.
+     *
+     * @param id makes the repeat recognisable
+     * @return the handle
+     */
+    public Run withRequestId(String id) {
+        return new Run(calls, ref, started, id);
     }
 
     /**
@@ -256,9 +273,14 @@ public final class Run {
         calls.unary(WorkflowServiceGrpc.getDeleteWorkflowMethod(), request);
     }
 
-    /** {@return why it is where it is: what each step that has not ended waits for, since when, what would move it} */
-    public ExplainWorkflowResponse explain() {
-        ExplainWorkflowRequest request = ExplainWorkflowRequest.newBuilder().setWorkflow(ref).build();
+    /**
+     * Why it is where it is: what each step that has not ended waits for, since when, what would move it.
+     *
+     * @param step only this one; empty: all
+     * @return the explanation
+     */
+    public ExplainWorkflowResponse explain(String step) {
+        ExplainWorkflowRequest request = ExplainWorkflowRequest.newBuilder().setWorkflow(ref).setStep(step).build();
         return calls.unary(WorkflowServiceGrpc.getExplainWorkflowMethod(), request);
     }
 
@@ -373,7 +395,7 @@ public final class Run {
         return calls.unary(WorkflowServiceGrpc.getFetchPayloadMethod(), request).getPayload();
     }
 
-    private static String newId() {
-        return UUID.randomUUID().toString();
+    private String newId() {
+        return requestId.isEmpty() ? UUID.randomUUID().toString() : requestId;
     }
 }

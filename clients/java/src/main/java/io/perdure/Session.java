@@ -133,6 +133,11 @@ final class Session implements Connection.Listener, Ledger.Services {
         runner.lose(held, cause);
     }
 
+    @Override
+    public void notServed(NotServed what) {
+        plan.whenNotServed().accept(what);
+    }
+
     private void flush() {
         flushPlanned = false;
         if (finishing && ledger.isEmpty()) {

@@ -29,6 +29,9 @@ final class StepCode {
     }
 
     static <N> StepCode of(String step, Class<N> needs, Activity<N> activity) {
+        if (needs == Inputs.class) {
+            return new StepCode(step, List.of(), null, (ctx, claim) -> activity.run(ctx, needs.cast(new Inputs((Claim) claim))));
+        }
         if (!needs.isRecord()) {
             throw new IllegalArgumentException("step " + step + ": " + needs.getName()
                     + " is no record; what a step needs is a record with components named `input` or after earlier steps");
@@ -60,7 +63,7 @@ final class StepCode {
     /** Runs the activity on the calling thread. Throws PayloadRejectedException if a value is not of its type. */
     Object invoke(Context ctx, Claim claim) throws Exception {
         if (constructor == null) {
-            return activity.run(ctx, null);
+            return activity.run(ctx, claim); // it takes nothing of it, or all
         }
         Object[] values = inputs.stream().map(input -> decode(claim, input)).toArray();
         Object made;

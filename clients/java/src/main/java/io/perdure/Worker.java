@@ -71,6 +71,11 @@ public final class Worker implements AutoCloseable {
         stopAsked.countDown();
     }
 
+    /** Ends the grace of a {@link #close} that runs or is to come: activities are cancelled now. */
+    public void hurry() {
+        runner.hurry();
+    }
+
     /**
      * Stops in order, and waits for it; from any thread, also several times. An interrupt ends the grace, and is kept.
      */
@@ -131,22 +136,22 @@ public final class Worker implements AutoCloseable {
 
     /** Lets activities end; false: it was interrupted meanwhile. */
     private boolean settle(Duration grace) {
-        boolean uninterrupted = awaitIdle(grace);
+        boolean uninterrupted = awaitIdle(grace, true);
         if (runner.running() == 0) {
             return uninterrupted;
         }
         LOG.log(Level.INFO, "the grace is over: {0} activities are stopped, their claims given back", runner.running());
         runner.releaseAll();
-        uninterrupted &= awaitIdle(Limits.UNWIND_TIMEOUT);
+        uninterrupted &= awaitIdle(Limits.UNWIND_TIMEOUT, false);
         if (runner.running() > 0) {
             runner.abandonAll();
         }
         return uninterrupted;
     }
 
-    private boolean awaitIdle(Duration within) {
+    private boolean awaitIdle(Duration within, boolean mayHurry) {
         try {
-            runner.awaitIdle(within);
+            runner.awaitIdle(within, mayHurry);
             return true;
         } catch (InterruptedException interrupted) {
             return false;

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
+import java.util.function.Consumer;
 
 /** A worker to be: what it serves, with how many slots; made by {@link Client#worker}. */
 public final class WorkerBuilder {
@@ -26,6 +27,7 @@ public final class WorkerBuilder {
     private Duration grace = Limits.STOP_GRACE;
     private boolean register = true;
     private boolean handlesShutdown = true;
+    private Consumer<NotServed> whenNotServed = what -> {};
 
     /** A step that is served by its contract alone. */
     private record Served(String workflowType, String contract, String step, StepCode code, String queue) {}
@@ -159,6 +161,17 @@ public final class WorkerBuilder {
     }
 
     /**
+     * Who is told that a pool, or a step of it, is not served for now, at the start or later. Default: only the log.
+     *
+     * @param listener called on the session's thread: it must not block
+     * @return this builder
+     */
+    public WorkerBuilder whenNotServed(Consumer<NotServed> listener) {
+        this.whenNotServed = listener;
+        return this;
+    }
+
+    /**
      * A free fact about the worker, for people.
      *
      * @param name its name
@@ -236,7 +249,8 @@ public final class WorkerBuilder {
                 register,
                 Optional.ofNullable(lease),
                 grace,
-                labels);
+                labels,
+                whenNotServed);
     }
 
     /** One pool for each step that has slots of its own, one for the rest of each type and queue. */

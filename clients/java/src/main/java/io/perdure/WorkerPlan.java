@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 
 /** All that a worker offers. Activities are keyed by workflow type and step, see {@link #place}. */
 record WorkerPlan(
@@ -18,7 +19,8 @@ record WorkerPlan(
         boolean register,
         Optional<Duration> lease,
         Duration grace,
-        Map<String, String> labels) {
+        Map<String, String> labels,
+        Consumer<NotServed> whenNotServed) {
     private static final List<String> CAPABILITIES =
             List.of("cancel", "lost", "heartbeats", "go_away", "pools", "refs", "begin_after_renewed");
 
