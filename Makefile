@@ -1,7 +1,7 @@
 # Perdure. `make` alone lists the targets; each does all the set-up that it needs.
 #   PYTHON=python3.12   the interpreter (default: the first of python3.11, 3.12, 3.13)     VENV=.venv   where it is set up
 #   ARGS="..."          more arguments for pytest, the demo or the lock
-#   LANGUAGES="go java" which client languages (default: all of which the toolchain is here)
+#   LANGUAGES="go java" which client languages (default: all of which the toolchain is here)     BUILD=   they are built already
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -15,7 +15,10 @@ ARGS ?=
 SEEDS ?= 2000
 FIRST ?= 1
 LANGUAGES ?=
+BUILD ?= build
 export VENV
+# Without compiled files every process compiles all that it imports, and tests start many.
+unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(BIN):$(PATH)
 
 .NOTPARALLEL:
@@ -58,10 +61,10 @@ clients-check: setup ## Whether the generated code of all client languages is fr
 	$(PY) -m tools.clients generate --check $(LANGUAGES)
 
 conformance: setup ## The same cases in every client language, against real servers (LANGUAGES="go java")
-	$(PY) -m tools.clients build conformance $(LANGUAGES) $(ARGS)
+	$(PY) -m tools.clients $(BUILD) conformance $(LANGUAGES) $(ARGS)
 
 demo-polyglot: setup ## One workflow through workers of four languages; one is killed, then a step is added without the others
-	@$(PY) -m tools.clients build
+	@test -z "$(BUILD)" || $(PY) -m tools.clients build
 	@$(PY) -m examples.polyglot
 
 bench: setup bench-peers ## Perdure and its peers in turn, five rounds: half an hour (ARGS="--rounds 2 --systems perdure,dbos")
