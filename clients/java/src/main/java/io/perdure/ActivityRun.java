@@ -16,6 +16,8 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.BiConsumer;
 
 /** One activity: from its claim to its result, and its way to the server. Runs on a thread of its pool. */
@@ -77,7 +79,7 @@ final class ActivityRun implements Runnable {
             if (lost) { // it was lost before this save was among those that are told
                 stored.completeExceptionally(Statuses.claimLost("UNKNOWN"));
             }
-            await(stored);
+            await(stored, loop);
         } finally {
             saves.remove(stored);
         }
@@ -247,15 +249,19 @@ final class ActivityRun implements Runnable {
     }
 
     /** Waits whatever comes: a checkpoint that is on its way is stored or refused, and the activity should know which. */
-    private static void await(CompletableFuture<Void> stored) {
+    private static void await(CompletableFuture<Void> stored, Loop loop) {
         boolean interrupted = false;
         try {
             while (true) {
                 try {
-                    stored.get();
+                    stored.get(1, TimeUnit.SECONDS);
                     return;
                 } catch (InterruptedException later) {
                     interrupted = true;
+                } catch (TimeoutException notYet) {
+                    if (loop.isClosed()) { // a save that came as the session ended has nobody who answers it
+                        throw Statuses.unavailable("the worker has stopped");
+                    }
                 }
             }
         } catch (ExecutionException failed) {

@@ -45,8 +45,13 @@ final class Loop {
         }
     }
 
+    /** What was posted and has not run yet does not run any more. */
     void close() {
         executor.shutdownNow();
+    }
+
+    boolean isClosed() {
+        return executor.isShutdown();
     }
 
     /** A bug in one call must not end what hangs on the others, such as the lease. */

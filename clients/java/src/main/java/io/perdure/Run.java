@@ -263,13 +263,16 @@ public final class Run {
     }
 
     /**
-     * Removes an ended workflow, all its rounds and values.
+     * Removes an ended workflow, all its rounds and values; a handle on an earlier round removes that round alone.
      *
      * @param reason why, for people
+     * @throws NotAllowedException it has not ended
      */
     public void delete(String reason) {
+        // A handle from a start names the round that it began, and the current one goes only with its key.
+        WorkflowRef whole = started == null ? ref : ref.toBuilder().clearRound().build();
         DeleteWorkflowRequest request =
-                DeleteWorkflowRequest.newBuilder().setWorkflow(ref).setReason(reason).setRequestId(newId()).build();
+                DeleteWorkflowRequest.newBuilder().setWorkflow(whole).setReason(reason).setRequestId(newId()).build();
         calls.unary(WorkflowServiceGrpc.getDeleteWorkflowMethod(), request);
     }
 

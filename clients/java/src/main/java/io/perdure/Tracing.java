@@ -38,7 +38,7 @@ final class Tracing {
             return activity.call();
         }
         Context parent = W3C.extract(Context.root(), claim, new OfClaim());
-        Span span = GlobalOpenTelemetry.getTracer("perdure")
+        Span span = GlobalOpenTelemetry.getOrNoop().getTracer("perdure") // which leaves it open for who sets it later
                 .spanBuilder("activity " + claim.getWorkflow().getWorkflowType() + "/" + claim.getStep())
                 .setParent(parent)
                 .setAttribute("perdure.namespace", claim.getWorkflow().getNamespace())
