@@ -7,6 +7,7 @@ import pytest
 from perdure_server.engine.catalog import DefinitionName
 from perdure_server.engine.people import Conditions
 from perdure_server.engine.values import Unserved
+from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition, StepDefinition, StepOptions
 from perdure_server.kernel.migration import Migration
 from perdure_server.kernel.outcomes import Completed
@@ -144,3 +145,30 @@ async def test_a_queue_without_workers_is_told_once_after_thirty_seconds(world: 
     await world.advance(15_000)
     assert await world.completed()
     assert server.queues._told == set()
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What the log says of queues that nobody serves."""
+    return [record.getMessage() for record in caplog.records if "no worker takes" in record.getMessage()]
+
+
+async def test_the_log_names_many_such_queues_in_one_line_and_none_again_at_once(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    server = await world.server()
+    definition = await world.define(server, *(f"s{number}" for number in range(5)))
+    for key in ("k", "l"):
+        await world.start(server, key)
+        await world.advance(limits.MINUTE)
+    (line,) = lines(caplog)
+    assert line.startswith("no worker takes what is ready in 5 queues, such as default/default/note/")
+    assert line.count("(NO_WORKER)") == 3
+    worker = await world.worker(server, pools=built_for(definition))  # one that comes and goes
+    await world.advance(15_000)
+    assert await world.completed()
+    assert server.queues._told == set()
+    await worker.drop()
+    await world.start(server, "m")
+    await world.advance(2 * limits.MINUTE)
+    assert server.queues._told != set()
+    assert len(lines(caplog)) == 1
+    await world.advance(limits.UNSERVED_TOLD_AGAIN)
+    assert len(lines(caplog)) == 1, "it stands, and was told"

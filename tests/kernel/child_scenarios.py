@@ -43,6 +43,7 @@ def child_fails(state: StepState, policy: Exhaustion) -> None:
 
 CHILD_SCENARIOS: dict[StepRow, Callable[[], object]] = {
     (S.RUNNING, E.PAGE, S.WAITING): lambda: paged(1),
+    (S.RUNNING, E.PAGE, S.BACKOFF): lambda: paged(1, 0),
     (S.CANCELLING, E.PAGE, S.CANCELLED): cancelled_page,
     (S.WAITING, E.NEXT_PAGE, S.READY): lambda: paged(1),
     (S.WAITING, E.JOINED, S.COMPLETED): lambda: ended(mapped(1), 0),

@@ -41,7 +41,7 @@ def check_change(definition: Definition, old: Workflow | None, new: Workflow) ->
     if old.run_id != new.run_id:
         _check_next_round(old, new)
         return
-    if any(action.startswith("redact:") for action in set(new.actions) - set(old.actions)):
+    if any(action.startswith(("redact:", "redact.")) for action in set(new.actions) - set(old.actions)):
         _check_redaction(old, new)
         return
     if new.fingerprint != old.fingerprint:
@@ -73,7 +73,7 @@ def check_change(definition: Definition, old: Workflow | None, new: Workflow) ->
 
 def _is_imported(workflow: Workflow) -> bool:
     """It may have begun long before it came here."""
-    return any(action.startswith("import:") for action in workflow.actions)
+    return any(action.startswith("import.") for action in workflow.actions)
 
 
 def _check_redaction(old: Workflow, new: Workflow) -> None:
@@ -106,7 +106,7 @@ def _check_burial(old: Workflow, new: Workflow) -> None:
 
 
 def _check_step_change(name: str, before: Step, after: Step, *, may_begin_anew: bool) -> None:
-    if before.state in STEP_ENDS and after is not before and after != before:
+    if before.state in STEP_ENDS and after is not before and after != before and after != replace(before, in_doubt=True):
         assert may_begin_anew or after.state is S.COMPENSATED, f"{name} had ended and changed"
     if before.state is S.COMPLETED and after.state in {S.COMPLETED, S.COMPENSATED} and after.generation == before.generation:
         assert (after.output, after.end_seq) == (before.output, before.end_seq), f"{name}: the output of a completed step changed"
@@ -309,8 +309,9 @@ def _check_derived(definition: Definition, workflow: Workflow) -> None:
         assert workflow.wake_time is not None, "something falls due and the sweep does not know"
         assert workflow.wake_time <= due, "the sweep comes too late"
     ready = {_ready_id(definition, workflow, name, step) for name, step in workflow.steps.items() if step.state in (S.READY, S.HELD)}
-    is_still = workflow.paused is not None or workflow.inert
-    assert workflow.ready == (() if is_still else tuple(sorted(ready)))
+    if workflow.paused is not None:
+        ready = {f"S//{workflow.key.namespace}/{workflow.key.workflow_type}"}
+    assert workflow.ready == (() if workflow.inert else tuple(sorted(ready)))
     sessions = {step.claim.session_id for step in workflow.steps.values() if step.claim is not None}
     assert workflow.sessions == tuple(sorted(sessions))
     assert (workflow.end_time, workflow.expire_time) == (None, None)

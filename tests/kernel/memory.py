@@ -38,6 +38,7 @@ def _check_waker(workflow: Workflow, name: str, step: Step) -> None:
         assert wake <= step.claim.deadline, name
     elif workflow.paused is not None:
         assert workflow.state is WorkflowState.RUNNING, name  # a person, and only there
+        assert workflow.ready == ("S//default/note",), "it is counted, so that nobody forgets it"
     elif step.state is StepState.READY:
         assert workflow.ready, name
     elif step.state is StepState.BACKOFF or (step.state is StepState.WAITING and step.due is not None):

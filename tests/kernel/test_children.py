@@ -9,7 +9,7 @@ from perdure_server.kernel.children import MAP_SOURCE_INVALID, SourceInvalid, it
 from perdure_server.kernel.contracts import with_contracts
 from perdure_server.kernel.definition import Exhaustion, Join
 from perdure_server.kernel.effects import ChildrenOpened
-from perdure_server.kernel.outcomes import Completed, Failed
+from perdure_server.kernel.outcomes import Completed, Failed, Page
 from perdure_server.kernel.rejection import Reason
 from perdure_server.kernel.resolving import PassedOver, Retried
 from perdure_server.kernel.values import Failure, Payload, PayloadRef, RetryPolicy
@@ -20,8 +20,11 @@ from tests.kernel.families import (
     children,
     duties,
     ended,
+    made,
     mapped,
     mapping,
+    page,
+    paged,
     paging,
     result,
     to_close,
@@ -121,6 +124,66 @@ def test_a_page_is_packed_and_unpacked() -> None:
     assert unpack(pack(page_of)) == page_of
     with pytest.raises(SourceInvalid):
         unpack(Payload(binary=b"nonsense"))
+
+
+def idle_pages(run: Run) -> list[int]:
+    """The pauses (ms) after empty pages with one cursor, until the step is no longer backing off."""
+    pauses: list[int] = []
+    while True:
+        run.grant("m")
+        page(run, 0, cursor=1)
+        due = run.step("m").due
+        if run.step("m").state is not S.BACKOFF or due is None:
+            return pauses
+        pauses.append(due - run.now)
+        run.pass_time(due - run.now)
+
+
+def test_empty_pages_with_the_same_cursor_back_off_and_the_last_allowed_one_fails_the_step() -> None:
+    run = paged(2)
+    pauses = idle_pages(run)
+    assert pauses == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, *[60_000] * (limits.IDLE_PAGES - 7)]
+    failure = run.step("m").failure
+    assert failure is not None
+    assert (run.step("m").state, failure.type) == (S.FAILED, "MAP_SOURCE_INVALID")
+    assert f"{limits.IDLE_PAGES} empty pages in a row had the same cursor" in failure.message
+    assert [closing.open for closing in to_close(run)] == [(0, 1)], "what it had started is closed"
+
+
+def test_a_page_that_brings_something_or_moves_on_is_asked_for_at_once() -> None:
+    run = paged(1)
+    for size, cursor in ((0, 2), (0, 3), (1, 3), (0, 4)):
+        run.grant("m")
+        page(run, size, cursor=cursor)
+        made(run)
+        assert run.step("m").state is S.READY, "an empty page is no fault, nor is a cursor that stands"
+    run.grant("m")
+    page(run, 0, cursor=4)
+    assert run.step("m").state is S.BACKOFF
+    run.pass_time(1_000)
+    run.grant("m")
+    page(run, 1, cursor=4)
+    made(run)
+    run.grant("m")
+    page(run, 0, cursor=4)
+    due = run.step("m").due
+    assert due == run.now + 1_000, "counted anew"
+
+
+def test_a_cursor_that_a_codec_encrypts_anew_is_the_same_by_its_digest() -> None:
+    run = paged()
+    for number in range(2):
+        run.grant("m")
+        run.report("m", Page(0, pack([]), Payload(binary=bytes([number]), encoding="aes", digest="d")))
+    assert run.step("m").state is S.BACKOFF
+
+
+def test_a_child_that_ends_while_its_step_rests_is_counted() -> None:
+    run = paged(1, joined=Join.ANY)
+    run.grant("m")
+    page(run, 0, cursor=1)
+    ended(run, 0)
+    assert run.step("m").state is S.COMPLETED
 
 
 def test_children_are_structure_their_number_in_flight_is_policy() -> None:

@@ -188,7 +188,7 @@ def test_only_a_running_workflow_is_moved_and_a_paused_one_stays_paused() -> Non
     paused.pause()
     assert go_over(paused, plan("a", "b: a"))
     assert paused.workflow.paused is not None
-    assert paused.workflow.ready == ()
+    assert paused.workflow.ready == ("S//default/note",)
 
 
 def test_faults_of_a_mapping_are_named_at_once() -> None:

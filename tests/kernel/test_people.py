@@ -21,7 +21,7 @@ def test_a_paused_workflow_grants_nothing_takes_results_and_moves_its_timeouts()
     assert run.pause()
     assert not run.pause(), "it is paused already"
     run.complete("a")
-    assert run.workflow.ready == ()
+    assert run.workflow.ready == ("S//default/note",)
     refused(Reason.STEP_STATE_INVALID, lambda: run.grant("b"))
     deadline = run.workflow.deadline
     run.pass_time(2 * limits.HOUR)
@@ -70,7 +70,7 @@ def test_leases_and_attempt_timeouts_go_on_in_a_pause() -> None:
     run.pass_time(limits.MINUTE)
     assert run.state("a") is S.BACKOFF
     run.lose_session("worker-2")
-    assert (run.state("b"), run.workflow.ready) == (S.READY, ())
+    assert (run.state("b"), run.workflow.ready) == (S.READY, ("S//default/note",))
 
 
 def test_a_signal_is_taken_in_a_pause_and_what_it_wakes_is_not_granted() -> None:
@@ -79,7 +79,7 @@ def test_a_signal_is_taken_in_a_pause_and_what_it_wakes_is_not_granted() -> None
     run.wait("a", on_signal("go"))
     run.pause()
     assert run.signal("go")
-    assert (run.state("a"), run.workflow.ready) == (S.READY, ())
+    assert (run.state("a"), run.workflow.ready) == (S.READY, ("S//default/note",))
     run.resume()
     run.run_through("a")
     assert run.is_() is W.COMPLETED

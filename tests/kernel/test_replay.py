@@ -6,9 +6,12 @@ import pytest
 
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Branch, Exhaustion, Hook, Hooks, StepDefinition
-from perdure_server.kernel.outcomes import Completed
+from perdure_server.kernel.draft import Draft
+from perdure_server.kernel.outcomes import Completed, Failed
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
-from perdure_server.kernel.values import RetryPolicy
+from perdure_server.kernel.reopening import left_in_doubt, reopened
+from perdure_server.kernel.resolving import PassedOver, Resolution
+from perdure_server.kernel.values import Failure, RetryPolicy
 from perdure_server.kernel.workflow import StepState, WorkflowState
 from tests.kernel.harness import T0, Run, activity, on_signal, payload, plan, refused, waiting
 
@@ -80,6 +83,76 @@ def test_a_replay_is_prepared_first_and_does_compensated_steps_again() -> None:
     assert (run.is_(), run.step("undo").generation) == (W.FAILED, 1)
     run.replay()
     assert run.step("ready").generation == 1
+
+
+def undoing() -> Run:
+    """`a` and `b` are done and can be undone, `c` has failed: the workflow is FAILING, and `b` is undone first."""
+    steps = (activity("a", compensate_with="undo"), activity("b: a", compensate_with="undo"), activity("c: b", retry=ONCE))
+    run = Run(plan(*steps, activity("undo", needs=())))
+    run.run_through("a", "b")
+    run.grant("c")
+    run.fail("c")
+    return run
+
+
+def doubts(run: Run, *named: str) -> tuple[str, ...]:
+    """The steps of which a replay says that they may be undone."""
+    draft = Draft(run.definition, run.workflow, run.now)
+    return left_in_doubt(draft, reopened(draft, named))
+
+
+def terminated(run: Run) -> None:
+    """While the compensation runs."""
+    run.grant("undo")
+    run.terminate()
+
+
+def terminated_later(run: Run) -> None:
+    """While it backs off."""
+    run.grant("undo")
+    run.fail("undo")
+    run.terminate()
+
+
+def settled(run: Run, resolution: Resolution) -> None:
+    """By a person, while it runs; the next one completes."""
+    run.grant("undo")
+    run.resolve("undo", resolution)
+    run.run_through("undo")
+
+
+CUT_OFF: dict[str, Callable[[Run], None]] = {
+    "terminated while it runs": terminated,
+    "terminated while it backs off": terminated_later,
+    "passed over": lambda run: settled(run, PassedOver()),
+    "failed by a person": lambda run: settled(run, Failed(Failure("gone"))),
+}
+
+
+@pytest.mark.parametrize("how", CUT_OFF)
+def test_a_step_whose_compensation_did_not_complete_stays_completed_and_is_named(how: str) -> None:
+    run = undoing()
+    CUT_OFF[how](run)
+    assert run.workflow.is_ended
+    assert (run.state("b"), doubts(run), doubts(run, "b"), doubts(run, "a")) == (S.COMPLETED, ("b",), (), ())
+    run.replay()
+    assert run.state("b") is S.COMPLETED, "nobody asked for it"
+    run.terminate()
+    assert doubts(run) == ("b",), "the doubt stays until it is done again, or undone"
+    run.replay("b")
+    run.run_through(*(("a", "b") if run.state("a") is S.READY else ("b",)))
+    run.terminate()
+    assert doubts(run) == ()
+
+
+def test_a_compensation_that_no_worker_began_leaves_no_doubt_and_one_that_completed_none_either() -> None:
+    run = undoing()
+    run.terminate()
+    assert doubts(run) == ()
+    run = undoing()
+    run.run_through("undo")
+    run.terminate()
+    assert (run.state("b"), doubts(run)) == (S.COMPENSATED, ())
 
 
 def test_a_start_that_set_a_timeout_has_it_again() -> None:

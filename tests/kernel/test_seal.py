@@ -109,6 +109,21 @@ def test_a_start_may_choose_queues() -> None:
     assert ready(run) == sorted(queue_id(definition, run.workflow, name) for name in "abc")
 
 
+def test_a_paused_workflow_is_only_counted() -> None:
+    run = Run(plan("a", "b"))
+    run.grant("a")
+    before = ready(run)
+    run.pause()
+    assert ready(run) == ["S//default/note"], "as one that waits for a person, however many of its steps are ready"
+    run.fail("a")
+    assert ready(run) == ["S//default/note"]
+    run.resume()
+    assert ready(run) == before
+    run.pause()
+    run.cancel()
+    assert ready(run) == []
+
+
 def test_sessions_names_who_holds_claims() -> None:
     run = Run(plan("a", "b", "c"))
     run.grant("a", "worker-2")

@@ -92,8 +92,8 @@ TABLE: dict[str, tuple[Callable[[], Run], Waker]] = {
         (T0 + 5_000, 0, 1),
     ),
     "HELD": (held, (None, 1, 0)),
-    "paused": (lambda: then(Run(plan("a", waiting("w", after(7_000)))), lambda run: looked_at(run, run.pause())), (None, 0, 0)),
-    "paused, RUNNING": (lambda: then(claimed(), lambda run: run.pause()), (T0 + 60_000, 0, 1)),
+    "paused": (lambda: then(Run(plan("a", waiting("w", after(7_000)))), lambda run: looked_at(run, run.pause())), (None, 1, 0)),
+    "paused, RUNNING": (lambda: then(claimed(), lambda run: run.pause()), (T0 + 60_000, 1, 1)),
     "FAILING, its finalizer": (
         lambda: then(hooked(), lambda run: (run.grant("a"), run.fail("a", non_retryable=True))),
         (T0 + 600_000, 1, 0),

@@ -231,3 +231,21 @@ async def test_a_child_step_s_output_is_its_child_s(served: Served, source: str)
     await complete(served, claim, "done")
     result = await served.workflows.WaitForResult(wire.WaitForResultRequest(workflow=ref()))
     assert result.output.json == '"done"'
+
+
+async def test_what_an_earlier_try_left_behind_is_found_by_the_filter_and_not_among_the_children(served: Served) -> None:
+    await family(served)
+    await start(served, [1, 2])
+    await work(served, 2, bad=(1,))
+    (claim,) = await poll(served, "note")
+    await complete(served, claim, fail=True)
+    await served.workflows.ReplayWorkflow(wire.ReplayWorkflowRequest(workflow=ref(), reopen_steps=["m"]))
+    await work(served, 2)
+    (present,) = [found async for found in children(served)]
+    assert [child.parent.generation for child in present] == [1, 1]
+    request = wire.ListWorkflowsRequest(order_by=wire.ListWorkflowsRequest.ORDER_START_TIME_ASC)
+    request.filter.parent.CopyFrom(ref())
+    request.filter.parent_step = "m"
+    found = (await served.workflows.ListWorkflows(request)).workflows
+    assert sorted((child.parent.generation, child.parent.index) for child in found) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert {State.Name(child.state) for child in found if child.parent.generation == 0} == {"STATE_COMPLETED", "STATE_FAILED"}

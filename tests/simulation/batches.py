@@ -14,6 +14,7 @@ from tests.engine.virtual_loop import pause
 from tests.kernel.harness import payload
 from tests.simulation.callers import TRUE_WHEN, Caller
 from tests.simulation.ingredients import Ingredient
+from tests.simulation.oracle import LATE
 from tests.simulation.plans import SIGNALS
 from tests.simulation.schedules import Told
 
@@ -76,11 +77,13 @@ class Batches(Ingredient):
                 raise
 
     def _there(self) -> set[bytes]:
-        now = self.simulation.now()
+        oracle, now = self.simulation.oracle, self.simulation.now()
         return {
             workflow.workflow_id
-            for workflow in self.simulation.oracle.workflows()
-            if workflow.key.workflow_type == "note" and not workflow.archived and workflow.start_time < now - 1_000
+            for workflow in oracle.workflows()
+            if (workflow.key.namespace, workflow.key.workflow_type) == ("default", "note")
+            and not workflow.archived
+            and oracle.history[workflow.workflow_id][0].time < now - LATE  # a list may be as old
         }
 
     # -------------------------------------------------------------------------------------------------------------- what must be true

@@ -143,6 +143,10 @@ class Caller:
         if self.source.random() < 0.3:
             self._simulation.promises.counts[f"cancel at a full {what}"] += 1
             await self.verb(key, "cancel")
+        elif self.source.random() < 0.2:
+            self._simulation.promises.counts[f"terminate and delete at a full {what}"] += 1
+            await self.verb(key, "terminate")
+            await self.delete(key)
 
     async def delete(self, key: WorkflowKey) -> None:
         """Remove an ended key, or hear why not."""

@@ -73,4 +73,4 @@ class Chaos:
             worker.die()
             simulation.workers.remove(worker)
             await pause(self._source.random() * 3.0)
-            simulation.workers.append(Worker(simulation, simulation.name("worker"), worker.slots))
+            simulation.workers.append(Worker(simulation, simulation.name("worker"), worker.slots, worker.namespace))

@@ -131,6 +131,8 @@ class Oracle:
                 assert old == before, "the writer believed in another state than the one of this revision"
             if before is not None and before.run_id == new.run_id and before.fingerprint != new.fingerprint:
                 self.migrated.add(new.run_id)
+            if (before is None or before.run_id != new.run_id) and any(action.startswith("import.") for action in new.actions):
+                self.migrated.add(new.run_id)  # what it did before it was copied happened elsewhere
             definition = self._definition_for(new)
             if not self._is_of_another_kind(definition, new):
                 check_change(definition, before, new)

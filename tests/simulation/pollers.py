@@ -66,7 +66,7 @@ class Pollers(Ingredient):
                 continue
             for claim in claims:
                 self.count("polled claims")
-                self.simulation.promises.delivered(claim, name)
+                self.simulation.promises.delivered(claim, name, "default")
                 task = self.simulation.spawn(self._run(claim, lease))
                 self._runs[task] = claim
                 task.add_done_callback(lambda done: self._runs.pop(done, None))

@@ -31,9 +31,11 @@ class Promises:
 
     # -------------------------------------------------------------------------------------------------------------- workers
 
-    def delivered(self, claim: GrantedClaim, worker: str) -> None:
-        """A worker has a claim that it had not."""
+    def delivered(self, claim: GrantedClaim, worker: str, namespace: str) -> None:
+        """A worker of this namespace has a claim that it had not."""
         address = address_of(claim.token)
+        if claim.key.namespace != namespace:
+            self._oracle.breach(f"{worker} of {namespace} was given a claim of {claim.key.namespace}")
         self.counts["delivered"] += 1
         if address.nonce not in self._oracle.tokens:
             self._oracle.breach(f"{worker} was given a claim of {claim.plan.name} that was never stored")

@@ -55,7 +55,7 @@ class Versions(Ingredient):
 
     def _known(self) -> list[Definition]:
         stored = cast("MemoryDefinitions", self.simulation.store.definitions)._stored
-        return [definition for key, definition in stored.items() if key[1] == "note"]
+        return [definition for key, definition in stored.items() if key[:2] == ("default", "note")]
 
     async def _register(self) -> None:
         old = self.source.choice(self._known())
@@ -86,6 +86,7 @@ class Versions(Ingredient):
 
     async def _migrate(self) -> None:
         open_ = [found for found in self.simulation.oracle.workflows() if found.key.workflow_type == "note" and not found.is_ended]
+        open_ = [found for found in open_ if found.key.namespace == "default"]
         if not open_:
             return
         workflow = self.source.choice(open_)

@@ -7,12 +7,15 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+from msgspec.structs import replace
+
 from perdure_server.coordination.local import LocalCoordination
 from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.coordination import Coordination, Frame, FrameBatch, ReadyItem, WakeUp
 from perdure_server.ports.errors import CoordinationUnavailable, StoreError, StoreUnavailable
-from perdure_server.ports.store import Due, Read, ReadyStep
+from perdure_server.ports.store import Due, Read, ReadyStep, WorkflowRows
 from perdure_server.store.memory import MemoryStore, MemoryWorkflows
+from perdure_server.store.outlines import outline
 from tests.engine.virtual_loop import pause
 
 if TYPE_CHECKING:
@@ -116,6 +119,49 @@ class ServersWorkflows(MemoryWorkflows):
     async def claimed_by(self, *asked: Any, **options: Any) -> Sequence[bytes]:
         """The same."""
         return self._some(await super().claimed_by(*asked, **options))
+
+    async def find(self, *asked: Any, **options: Any) -> WorkflowRows:
+        """A list, too, may be one of a moment ago."""
+        found = await super().find(*asked, **options)
+        rows = [self._as_it_was(row) for row in found.rows]
+        return replace(found, rows=tuple(row for row in rows if row is not None))
+
+    async def outlines(self, *asked: Any, **options: Any) -> Mapping[bytes, Workflow]:
+        """The same, with steps."""
+        found = {}
+        for workflow_id, row in (await super().outlines(*asked, **options)).items():
+            older = self.oracle.stale(workflow_id) if self._is_late() else row
+            if older is not None and older.tombstone is None:
+                found[workflow_id] = outline(older)
+        return found
+
+    async def revisions(self, *asked: Any, **options: Any) -> Mapping[bytes, tuple[str, int]]:
+        """The same: what was seen then."""
+        found = dict(await super().revisions(*asked, **options))
+        if options.get("read", asked[1] if len(asked) > 1 else Read.LOCAL) is Read.LOCAL:
+            for workflow_id in [workflow_id for workflow_id in found if self._is_late()]:
+                older = self.oracle.stale(workflow_id)
+                if older is None:
+                    del found[workflow_id]
+                else:
+                    found[workflow_id] = (older.run_id, older.revision)
+        return found
+
+    async def ready_queues(self) -> Sequence[str]:
+        """The same."""
+        return self._some(await super().ready_queues())
+
+    def _is_late(self) -> bool:
+        return bool(self.weather.stale) and self.source.random() < self.weather.stale
+
+    def _as_it_was(self, row: Workflow) -> Workflow | None:
+        if not self._is_late():
+            return row
+        older = self.oracle.stale(row.workflow_id)
+        if older is None or older.run_id != row.run_id:
+            return row if older is not None else None
+        fields = ("state", "revision", "paused", "update_time", "end_time", "fingerprint", "tombstone")
+        return replace(row, **{field: getattr(older, field) for field in fields})
 
     def _some(self, rows: Sequence[T]) -> Sequence[T]:
         return rows if not self.weather.stale else [row for row in rows if self.source.random() >= self.weather.stale]

@@ -57,11 +57,12 @@ class Work:
 
 
 class Worker:
-    """One worker process over the stream, with `slots` in each of its pools."""
+    """One worker process over the stream, with `slots` in each of its pools, for one namespace."""
 
-    def __init__(self, simulation: "Simulation", name: str, slots: int) -> None:
+    def __init__(self, simulation: "Simulation", name: str, slots: int, namespace: str = "default") -> None:
         self.name = name
         self.slots = slots
+        self.namespace = namespace
         self.works: dict[str, Work] = {}  # by token
         self.server: Server | None = None
         self.stream: WorkerStream | None = None
@@ -130,9 +131,9 @@ class Worker:
 
     async def _connect(self, server: Server) -> None:
         pools = tuple(Subscription(name, "default", name, {}, self.slots) for name in POOLS)
-        hello = Hello("default", self.name, "simulation", pools)
+        hello = Hello(self.namespace, self.name, "simulation", pools)
         if self.welcome is not None:
-            hello = Hello("default", self.name, "simulation", pools, held_tokens=tuple(self.works), session_id=self.welcome.session_id)
+            hello = replace(hello, held_tokens=tuple(self.works), session_id=self.welcome.session_id)
             hello = replace(hello, session_secret=self.welcome.session_secret)
         welcome, stream = await server.engine.connect(hello)
         self.server, self.stream, self.welcome = server, stream, welcome
@@ -202,7 +203,7 @@ class Worker:
     def _begin(self, claims: tuple[GrantedClaim, ...]) -> None:
         for claim in claims:
             if claim.token not in self.works:
-                self._simulation.promises.delivered(claim, self.name)
+                self._simulation.promises.delivered(claim, self.name, self.namespace)
                 self.works[claim.token] = work = Work(claim, self._connection)
                 self._spawn(self._run(work))
         if claims:

@@ -25,6 +25,7 @@ from tests.simulation.ages import Ages, Downtime
 from tests.simulation.batches import Batches
 from tests.simulation.callers import Caller
 from tests.simulation.chaos import Chaos
+from tests.simulation.copies import Copies
 from tests.simulation.fleet import Fleet
 from tests.simulation.ingredients import chosen
 from tests.simulation.large import LargePayloads
@@ -33,9 +34,11 @@ from tests.simulation.order import Limits, Order
 from tests.simulation.outboxes import Outboxes
 from tests.simulation.permits import Permits
 from tests.simulation.plans import SIGNALS, Script, child_plan, random_plan
+from tests.simulation.policies import Policies
 from tests.simulation.pollers import Pollers
 from tests.simulation.promises import Promises
 from tests.simulation.schedules import Schedules
+from tests.simulation.tenants import Tenants
 from tests.simulation.versions import Versions
 from tests.simulation.watchers import Watcher
 from tests.simulation.weather import Weather
@@ -44,7 +47,10 @@ from tests.simulation.workers import POOLS, Worker
 T = TypeVar("T")
 
 EPOCH = 1_800_000_000_000
-KINDS = (Schedules, Batches, LargePayloads, Order, Limits, Pollers, Versions, Outboxes, Downtime, Ages)  # ages ends last
+KINDS = (
+    *(Schedules, Batches, LargePayloads, Order, Limits, Pollers, Versions, Outboxes, Downtime, Copies, Policies, Tenants),
+    Ages,  # ends last
+)
 HEALING = 240  # s of virtual time in which everything that can end must end
 
 
@@ -100,7 +106,7 @@ class Simulation:
         self.workers: list[Worker] = []
         self._names = itertools.count(1)
         self._tasks: dict[asyncio.Task[Any], None] = {}
-        self._definitions: dict[str, Definition] = {}
+        self._definitions: dict[tuple[str, str], Definition] = {}
         self._created: dict[tuple[WorkflowKey, int, int], str] = {}
 
     def _clock(self) -> StoreClock:
@@ -130,12 +136,13 @@ class Simulation:
 
     def definition_of(self, workflow: Workflow) -> Definition:
         """Its definition as registered."""
-        found = self._definitions.get(workflow.fingerprint)
+        place = (workflow.key.namespace, workflow.fingerprint)
+        found = self._definitions.get(place)
         if found is None:
             definitions = self.store.definitions
             assert isinstance(definitions, MemoryDefinitions)
             key = (workflow.key.namespace, workflow.key.workflow_type, workflow.fingerprint)
-            found = self._definitions[workflow.fingerprint] = definitions._stored[key]
+            found = self._definitions[place] = definitions._stored[key]
         return found
 
     def created(self, key: WorkflowKey, workflow: Workflow) -> None:

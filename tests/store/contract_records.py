@@ -135,6 +135,7 @@ class RecordsContract:
         assert await store.definitions.pause("default", "ingest", "f" * 64, Paused(NOW + 5, "bob")) == paused, "as it was"
         assert await store.definitions.get("default", "ingest", "f" * 64) == paused
         assert list(await store.definitions.versions("default", "ingest")) == [paused]
+        assert list(await store.definitions.paused()) == [paused]
         assert await store.definitions.put(plan()) == paused, "the plan is the same"
         changed = await store.definitions.put(plan(attempts=9))
         assert (changed.paused, changed.policy_revision) == (since, 2)
@@ -142,6 +143,7 @@ class RecordsContract:
         resumed = await store.definitions.pause("default", "ingest", "f" * 64, None)
         assert resumed is not None
         assert (resumed.paused, resumed.policy_revision) == (None, 2)
+        assert list(await store.definitions.paused()) == []
         assert await store.definitions.pause("default", "ingest", "f" * 64, None) == resumed
         assert await store.definitions.pause("default", "ingest", "0" * 64, since) is None
         assert (await store.definitions.put(plan())).policy_revision == 3

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
+from perdure_server.kernel.values import Paused
 from perdure_server.kernel.workflow import Step, StepState, Workflow, WorkflowState
 from perdure_server.ports.errors import DocumentTooLarge
 from perdure_server.ports.store import Due, Read, Store
@@ -176,6 +177,10 @@ class WorkflowsContract:
         assert (one.priority, one.fairness_key, one.fairness_weight, one.since) == (9, "acme", 2.5, NOW + 9)
         assert (two.priority, two.fairness_key, two.fairness_weight) == (second.priority, "", 1.0)
         assert one.ready_times["read"] == two.ready_times["read"] == NOW + 3
+
+    async def test_ready_tells_since_when_a_workflow_is_paused(self, store: Store) -> None:
+        await kept(store, started(ready=("S//n/t",), paused=Paused(NOW - 5, "kim"), update_time=NOW))
+        assert [row.paused for row in await store.workflows.ready(["S//n/t"], 10)] == [NOW - 5]
 
     async def test_ready_in_windows(self, store: Store) -> None:
         workflows = [started(ready=("a",)) for _ in range(7)]

@@ -120,6 +120,7 @@ STEP_FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     "skip_spreads": st.booleans(),
     "chosen": rows(texts),
     "compensates": texts,
+    "in_doubt": st.booleans(),
     "total_attempts": numbers,
     "children": st.none() | children,
     "throttled": st.none() | st.builds(Throttle, texts, times, texts),

@@ -27,7 +27,10 @@ class Page:
     children: Sequence[object]
     """At most 1,000, in order."""
     cursor: object = None
-    """The next attempt finds it in `ctx.cursor`; None: this was the last page."""
+    """The next attempt finds it in `ctx.cursor`; None: this was the last page.
+
+    A page without children that has the cursor of the one before rests the step, 1 s doubling to 1 min, and the 20th in a row fails it with
+    MAP_SOURCE_INVALID. A source that has nothing yet waits instead: it returns a Wait."""
 
 
 @dataclass(frozen=True, slots=True)

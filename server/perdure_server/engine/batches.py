@@ -27,7 +27,7 @@ class Plan(Struct, frozen=True):
 class Work(Struct, frozen=True, omit_defaults=True):
     """What a caller wants done. `verb` is one of the runner's; `told` is shown to people as it is, so it holds no payloads.
 
-    `max_per_second` 0 = the server's limit.
+    `max_per_second` 0 = the server's limit. `content`: a digest of all that is asked for, payloads, too.
     """
 
     namespace: str
@@ -38,6 +38,7 @@ class Work(Struct, frozen=True, omit_defaults=True):
     actor: str = ""
     request_id: str = ""
     max_per_second: float = 0.0
+    content: str = ""
 
 
 class Batches:
@@ -63,7 +64,7 @@ class Batches:
                 return None
             batch = self._made(work, tally)
             stored = batch if await self._stored.add(batch) else await self.get(work.namespace, batch.batch_id)
-        if (stored.verb, stored.told, stored.max_per_second) != (batch.verb, batch.told, batch.max_per_second):
+        if stored.content != batch.content:
             raise Rejection(Reason.REQUEST_ID_REUSED, "This request_id was used before for another batch.", batch_id=batch.batch_id)
         self.on_new()
         return stored
@@ -117,6 +118,7 @@ class Batches:
             reason=work.reason,
             actor=work.actor,
             request_id=work.request_id,
+            content=work.content,
             matched=tally.count,
             matched_estimate=tally.estimate,
             max_per_second=work.max_per_second,

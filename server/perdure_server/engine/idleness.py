@@ -11,7 +11,7 @@ from msgspec import Struct
 from perdure_server.engine.scripted_worker import ScriptedWorkers
 from perdure_server.engine.selection import OPEN, Selection
 from perdure_server.kernel import limits
-from perdure_server.kernel.seal import HELD
+from perdure_server.kernel.seal import FOR_PEOPLE
 from perdure_server.kernel.timing import earliest_due, is_due
 from perdure_server.kernel.workflow import CLAIMED, Workflow
 from perdure_server.ports.errors import CorruptDocument
@@ -140,5 +140,5 @@ class Idleness:
             if step.state in CLAIMED and claim is not None and claim.nonce not in scope.ignoring and not self._scripts.holds(claim.nonce):
                 moving.append(f"{name}: {step_name} {step.state.name}, attempt {step.attempt} on {claim.worker_id or 'a worker'}")
         served = frozenset() if scope.ready else frozenset(self._engine.desk.served_queues())
-        ready = (queue for queue in workflow.ready if queue in served or (scope.ready and not queue.startswith(HELD)))
+        ready = (queue for queue in workflow.ready if queue in served or (scope.ready and not queue.startswith(FOR_PEOPLE)))
         return moving + [f"{name}: {queue.rpartition('/')[2]} READY" for queue in ready]

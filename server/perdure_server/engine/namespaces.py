@@ -12,6 +12,7 @@ from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.namespace import Namespace, NamespaceLimits, NamespaceSettings
 from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.requests import is_known, with_request
 from perdure_server.kernel.start import Start
 from perdure_server.kernel.workflow import ENDED, WorkflowState
 from perdure_server.ports.errors import StoreUnavailable
@@ -19,6 +20,7 @@ from perdure_server.ports.store import WorkflowQuery
 
 DEFAULT: Final = "default"
 
+_PUT = "put"
 _LOST_RACES = 20
 _READ_AT_ONCE = 1_000
 _COUNTED = 10_000
@@ -92,22 +94,25 @@ class Namespaces:
         return replace(command, retention=self.retention(command.key.namespace))
 
     async def put(self, name: str, change: Change, conditions: Conditions) -> tuple[Namespace, bool]:
-        """Make it, or change its settings. True = it is new. Raises Rejection REVISION_CONFLICT, FieldViolation, StoreUnavailable."""
+        """Make it, or change its settings. True = it is new.
+
+        Raises Rejection REVISION_CONFLICT, REQUEST_ID_REUSED; FieldViolation, StoreUnavailable.
+        """
         for _ in range(_LOST_RACES):
             stored = await self._store.get(name)
-            if stored is not None and conditions.request_id and conditions.request_id in stored.requests:
+            if stored is not None and is_known(stored.requests, _PUT, conditions.request_id, conditions.content):
                 return stored, stored.first_request == conditions.request_id
             if conditions.etag and (stored is None or stored.etag != conditions.etag):
                 raise Rejection(Reason.REVISION_CONFLICT, "The namespace has changed since it was read: read it again.")
             settings = change(stored.settings if stored is not None else NamespaceSettings())
             now = self._clock.now()
-            requests = ((conditions.request_id,) if conditions.request_id else ()) + (stored.requests if stored is not None else ())
+            requests = stored.requests if stored is not None else ()
             new = Namespace(
                 name,
                 settings,
                 now,
                 revision=stored.revision + 1 if stored is not None else 1,
-                requests=requests[: limits.REQUEST_IDS],
+                requests=with_request(requests, _PUT, conditions.request_id, conditions.content),
                 first_request=stored.first_request if stored is not None else conditions.request_id,
             )
             if conditions.validate_only or await self._store.put(stored, new):

@@ -19,7 +19,7 @@ from perdure_server.kernel.definition import Definition, StepOptions
 from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.options import update_options
 from perdure_server.kernel.outcomes import Completed, Failed
-from perdure_server.kernel.reopening import reopened
+from perdure_server.kernel.reopening import left_in_doubt, reopened
 from perdure_server.kernel.resolving import Resolution, resolve
 from perdure_server.kernel.workflow import Paused, Workflow
 from perdure_server.ports.errors import StoreUnavailable
@@ -28,20 +28,25 @@ _ALSO_ARCHIVED = "resolve"  # or the finalizer of an archived round could not be
 
 
 class Done(Struct, frozen=True):
-    """The answer to a verb. `reopened`: what a replay does again; empty for a repeat of one."""
+    """The answer to a verb. Of a replay, not of its repeat: `reopened` is done again, `in_doubt` is not, though it may be undone."""
 
     workflow: Workflow
     duplicate: bool
     definition: Definition
     reopened: tuple[str, ...] = ()
+    in_doubt: tuple[str, ...] = ()
 
 
 class Conditions(Struct, frozen=True):
-    """What must hold for a verb: `etag` "" = whatever has changed. `validate_only`: say what would be, and store nothing."""
+    """What must hold for a verb: `etag` "" = whatever has changed. `validate_only`: say what would be, and store nothing.
+
+    `content`: a digest of what is asked for beside the verb; a repeat of the `request_id` with another is refused.
+    """
 
     request_id: str = ""
     etag: str = ""
     validate_only: bool = False
+    content: str = ""
 
 
 Act = Callable[[Draft, str], bool]
@@ -54,7 +59,7 @@ class VerbCommand:
     def __init__(self, ref: Ref, verb: str, conditions: Conditions, act: Act) -> None:
         self._ref = ref
         self.verb = verb
-        self._request_id = conditions.request_id
+        self._request_id, self._content = conditions.request_id, conditions.content
         self._etag = conditions.etag
         self._act = act
 
@@ -74,7 +79,7 @@ class VerbCommand:
 
     def decide(self, draft: Draft, is_first: bool) -> bool:
         """False = a repeat. `is_first`: nothing else has changed the instance since the revision that its etag names."""
-        if people.is_repeat(draft.workflow, self.verb, self._request_id):
+        if people.is_repeat(draft.workflow, self.verb, self._request_id, self._content):
             return False  # before fence and etag are compared: the verb itself has changed them
         require_ref(draft.workflow, self._ref)
         require_etag(draft.workflow, self._etag, is_first)
@@ -109,15 +114,20 @@ class People:
     async def replay(self, ref: Ref, reopen: tuple[str, ...], conditions: Conditions) -> Done:
         """Reopen an ended workflow."""
         again: list[str] = []
+        doubtful: list[str] = []
 
         def act(draft: Draft, request_id: str) -> bool:
-            done = people.replay(draft, reopen, request_id)
-            found = reopened(Draft(draft.definition, draft.workflow, draft.now), reopen)  # as it was before
+            done = people.replay(draft, reopen, request_id, conditions.content)
+            before = Draft(draft.definition, draft.workflow, draft.now)
+            found = reopened(before, reopen)
             again[:] = [name for name in draft.definition.ordinary if name in found]
+            doubtful[:] = left_in_doubt(before, found)
             return done
 
         done = await self._do(ref, "replay", conditions, act)
-        return Done(done.workflow, done.duplicate, done.definition, () if done.duplicate else tuple(again))
+        if done.duplicate:
+            return done
+        return Done(done.workflow, done.duplicate, done.definition, tuple(again), tuple(doubtful))
 
     async def resolve(self, ref: Ref, step: str, resolution: Resolution, conditions: Conditions) -> Done:
         """Decide about a held step, or pass a hook."""
@@ -126,14 +136,14 @@ class People:
             if isinstance(resolution, Completed | Failed) and not conditions.validate_only:
                 decided, home = await self._spilled(ref, resolution)
             try:
-                return await self._do(ref, "resolve", conditions, partial(_resolve, (step, decided, home)))
+                return await self._do(ref, "resolve", conditions, partial(_resolve, (step, decided, home, conditions.content)))
             except SpilledElsewhere:
                 continue
         raise StoreUnavailable("rounds of this key begin faster than a decision is stored")
 
     async def update_options(self, ref: Ref, step: str, options: StepOptions, conditions: Conditions) -> Done:
         """Change fields of a step's policy for this workflow."""
-        return await self._do(ref, "options", conditions, lambda draft, own: update_options(draft, step, options, own))
+        return await self._do(ref, "options", conditions, lambda draft, own: update_options(draft, step, options, own, conditions.content))
 
     async def _do(self, ref: Ref, verb: str, conditions: Conditions, act: Act) -> Done:
         request_id = conditions.request_id or own_request_id(self._entropy)
@@ -166,7 +176,7 @@ class People:
         return spilled, owner.run_id
 
 
-def _resolve(what: tuple[str, Resolution, str], draft: Draft, request_id: str) -> bool:
-    step, resolution, home = what
+def _resolve(what: tuple[str, Resolution, str, str], draft: Draft, request_id: str) -> bool:
+    step, resolution, home, content = what
     require_home(draft.workflow, home)
-    return resolve(draft, step, resolution, request_id)
+    return resolve(draft, step, resolution, request_id, content)

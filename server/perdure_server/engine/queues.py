@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 _FRESH_FOR = limits.SECOND
 _LOOK = 10 * limits.SECOND
+_NAMED = 3  # queues in one line of the log
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 
 
@@ -69,6 +70,7 @@ class QueueBook:
         self._served: dict[str, Served] = {}
         self._unserved: dict[str, int] = {}  # since when, as far as this server knows
         self._told: set[str] = set()
+        self._told_at: dict[str, int] = {}  # when a line of the log named it last
         self._is_mine = is_mine  # of several servers one tells of a queue
 
     async def facts(self, queues: Iterable[str]) -> dict[str, QueueFact]:
@@ -98,23 +100,32 @@ class QueueBook:
         return found
 
     async def look_step(self) -> None:
-        """Every 10 s: tell, once a queue, that nobody serves what is ready in it, and that somebody does again."""
+        """Every 10 s: tell, once a queue, that nobody serves what is ready in it, and that somebody does again.
+
+        All that is new goes into one line. A queue that comes and goes is not named again within limits.UNSERVED_TOLD_AGAIN.
+        """
         await self._clock.sleep(_LOOK)
         queues = [queue for queue in await self._workflows.ready_queues() if place_of(queue) is not None]
+        fresh: dict[str, QueueFact] = {}
         for queue in queues:
             fact = await self._fact(queue)
             if fact is not None and fact.kind is not Unserved.PAUSED and queue not in self._told:
-                self._tell(queue, fact)
+                fresh[queue] = fact
+        self._tell(fresh)
         gone = self._told - {queue for queue in queues if queue in self._unserved}
-        for queue in sorted(gone):
-            logger.info("queue %s: nothing waits without a worker any more", queue)
+        if gone:
+            logger.info("nothing waits without a worker any more in %s", _some(sorted(gone)))
         self._told -= gone
         self._unserved = {queue: since for queue, since in self._unserved.items() if queue in queues}
 
-    def _tell(self, queue: str, fact: QueueFact) -> None:
-        self._told.add(queue)
-        if self._is_mine(queue.encode(), self._clock.now()):
-            logger.warning("queue %s: %s since %d", queue, fact.kind.name, fact.since)
+    def _tell(self, fresh: Mapping[str, QueueFact]) -> None:
+        now = self._clock.now()
+        self._told |= fresh.keys()
+        self._told_at = {queue: at for queue, at in self._told_at.items() if now - at < limits.UNSERVED_TOLD_AGAIN}
+        named = [queue for queue in sorted(fresh) if queue not in self._told_at and self._is_mine(queue.encode(), now)]
+        if named:
+            self._told_at |= dict.fromkeys(named, now)
+            logger.warning("no worker takes what is ready in %s", _some([f"{queue} ({fresh[queue].kind.name})" for queue in named]))
 
     async def _fact(self, queue: str) -> QueueFact | None:
         place = place_of(queue)
@@ -160,8 +171,14 @@ class QueueBook:
             numbers[2] += 0 if workers else incompatible
 
 
+def _some(names: Sequence[str]) -> str:
+    if len(names) <= _NAMED:
+        return ", ".join(names)
+    return f"{len(names)} queues, such as {', '.join(names[:_NAMED])}"
+
+
 def place_of(queue: str) -> Place | None:
-    """The parts of a queue id; None for a line of those who wait for permits, and for those who wait for a person."""
+    """The parts of a queue id; None for a line of those who wait for permits, and for what waits for a person."""
     parts = queue.split("/")
     return Place(*parts) if len(parts) == 5 and parts[1] else None
 

@@ -69,7 +69,7 @@ class Redaction:
         found: list[int] = []
 
         def act(draft: Draft, request_id: str) -> bool:
-            found[:] = [redact(draft, kinds, what.steps, request_id)]
+            found[:] = [redact(draft, kinds, what.steps, request_id, conditions.content)]
             return bool(found[0])
 
         command = VerbCommand(Ref(ref.key, None, ref.expected_fence), "redact", conditions, act)

@@ -68,21 +68,21 @@ class DeleteCommand(_Whole):
     def __init__(self, ref: Ref, number: int | None, conditions: Conditions, keep: int) -> None:
         self._ref = ref
         self._number = number
-        self._request_id = conditions.request_id
+        self._request = (conditions.request_id, conditions.content)
         self._etag = conditions.etag
         self._keep = keep  # ms that the tombstone stays
 
     def apply(self, turn: Turn) -> bool:
         """True = this very request was done before."""
         draft = turn.draft
-        if is_repeat(draft.workflow, "delete", self._request_id):
+        if is_repeat(draft.workflow, "delete", *self._request):
             return True
         if self._number is not None:
-            return not tombstones.delete_round(draft, self._number, self._request_id)
+            return not tombstones.delete_round(draft, self._number, *self._request)
         if draft.workflow.tombstone is None:
             require_ref(draft.workflow, self._ref)
             require_etag(draft.workflow, self._etag, turn.is_first)
-        return not tombstones.delete(draft, self._request_id, self._keep)
+        return not tombstones.delete(draft, *self._request, self._keep)
 
 
 class Retention:
@@ -121,11 +121,11 @@ class Retention:
         It is gone for every reader when this returns; its payloads and rounds are as soon as the store lets them be.
         Watchers hear WORKFLOW_NOT_FOUND. Raises Rejection, FieldViolation, StoreUnavailable.
         """
-        key, request_id = ref.key, conditions.request_id
+        key = ref.key
         current = await self._workflows.load(key.workflow_id, Read.LINEARIZABLE, tombstones=True)
         if current is None:
             raise _not_found()
-        if is_repeat(current, "delete", request_id):
+        if is_repeat(current, "delete", conditions.request_id, conditions.content):
             return current, True
         number = await self._check(current, ref, conditions.etag)
         if conditions.validate_only:

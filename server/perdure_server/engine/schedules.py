@@ -19,6 +19,7 @@ from perdure_server.kernel import firing as rules
 from perdure_server.kernel import limits
 from perdure_server.kernel.canonical import payload_digest
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
+from perdure_server.kernel.requests import is_known, with_request
 from perdure_server.kernel.schedule import Fired, Firing, Overlap, Run, Schedule, ScheduleSettings
 from perdure_server.kernel.start import Start
 from perdure_server.kernel.workflow import Workflow, WorkflowKey, WorkflowState
@@ -33,6 +34,7 @@ logger = logging.getLogger(__name__)
 LATER: Final = frozenset({Reason.OVERLOADED, Reason.QUOTA_EXCEEDED, Reason.DRAINING, Reason.NOT_READY, Reason.STORE_UNAVAILABLE})
 """Refusals of a start that say nothing about it: nothing has happened, and another time it may be done."""
 
+_PUT = "put"
 _WINDOW = 100
 _WINDOWS = 10
 _AT_ONCE = 16
@@ -124,17 +126,17 @@ class Schedules:
         now = self._clock.now()
         try:
             started = await self._engine.start(self._command(schedule, firing))
-            fired = Fired(firing.planned, now, _run_of(started.workflow), request_id=firing.request_id)
+            fired = rules.started(firing, now, _run_of(started.workflow))
         except Rejection as error:
             patience = max(schedule.settings.catch_up_window, limits.MINUTE)
             if error.reason in LATER and now < firing.since + patience:
                 later = rules.put_back(schedule)
                 return replace(later, due=now + limits.FIRING_RETRY), False
-            fired = _failed(firing, now, error.reason.name, error.message, dict(error.facts))
+            fired = rules.refused(firing, now, error.reason.name, error.message, dict(error.facts))
         except FieldViolation as error:
-            fired = _failed(firing, now, error.reason.name, str(error), {})
+            fired = rules.refused(firing, now, error.reason.name, str(error), {})
         except DocumentTooLarge:
-            fired = _failed(firing, now, Reason.PAYLOAD_TOO_LARGE.name, "The workflow does not fit into a document.", {})
+            fired = rules.refused(firing, now, Reason.PAYLOAD_TOO_LARGE.name, "The workflow does not fit into a document.", {})
         following = Calendar(schedule.settings).following
         return rules.with_due(rules.settled(schedule, fired), now, following), True
 
@@ -181,12 +183,12 @@ class Schedules:
     async def put(self, namespace: str, schedule_id: str, change: Change, conditions: Conditions) -> tuple[Schedule, bool]:
         """Make it, or change its settings to what `change` makes of the stored schedule. True = it is new.
 
-        Rejection REVISION_CONFLICT if the etag is not that of the settings.
+        Rejection REVISION_CONFLICT if the etag is not that of the settings, REQUEST_ID_REUSED.
         """
         for _ in range(_LOST_RACES):
             stored = await self._store.get(namespace, schedule_id)
             known = stored if stored is not None and not stored.deleted else None
-            if known is not None and conditions.request_id and conditions.request_id in known.requests:
+            if known is not None and is_known(known.requests, _PUT, conditions.request_id, conditions.content):
                 return known, known.first_request == conditions.request_id
             _require_etag(known, conditions.etag)
             now = self._clock.now()
@@ -201,8 +203,7 @@ class Schedules:
                 settings = change(known)
             fresh = Schedule(namespace, schedule_id, settings, now, now, first_request=conditions.request_id)
             changed = rules.change(known, settings, now) if known is not None else fresh
-            requests = (conditions.request_id, *changed.requests) if conditions.request_id else changed.requests
-            changed = replace(changed, requests=requests[: limits.REQUEST_IDS])
+            changed = replace(changed, requests=with_request(changed.requests, _PUT, conditions.request_id, conditions.content))
             changed = rules.with_due(changed, now, Calendar(settings).following)
             if conditions.validate_only:
                 return changed, known is None
@@ -212,10 +213,13 @@ class Schedules:
         raise StoreUnavailable("the schedule is being changed by too many at once")
 
     async def trigger(self, namespace: str, schedule_id: str, firing: Firing) -> Fired:
-        """Fire it now, beside its calendar; a repeat of the request answers the same firing. Rejection SCHEDULE_NOT_FOUND."""
+        """Fire it now, beside its calendar; a repeat of the request answers the same firing.
+
+        Rejection SCHEDULE_NOT_FOUND, REQUEST_ID_REUSED.
+        """
         for _ in range(_LOST_RACES):
             stored = await self._known(namespace, schedule_id)
-            answer = rules.answer_to(stored, firing.request_id)
+            answer = rules.answer_to(stored, firing)
             if answer is None:
                 asked = await self._put(stored, replace(rules.ask(stored, firing), due=self._clock.now()))
             elif rules.waits(stored, firing.request_id):
@@ -223,7 +227,7 @@ class Schedules:
             else:
                 return answer
             if asked is not None and await self._advance(asked):
-                answer = rules.answer_to(await self._known(namespace, schedule_id), firing.request_id)
+                answer = rules.answer_to(await self._known(namespace, schedule_id), firing)
                 if answer is not None:
                     return answer
             await self._clock.sleep(_RACE_PAUSE)  # somebody else is at it
@@ -280,10 +284,6 @@ def _identity(schedule: Schedule) -> bytes:
 
 def _run_of(workflow: Workflow) -> Run:
     return Run(workflow.key, workflow.run_id, workflow.round)
-
-
-def _failed(firing: Firing, now: int, reason: str, message: str, facts: dict[str, str]) -> Fired:
-    return Fired(firing.planned, now, None, reason, message, facts, firing.request_id)
 
 
 def _require_etag(schedule: Schedule | None, etag: str) -> None:

@@ -4,7 +4,7 @@ All servers would find the same, so one of them asks, and the others keep silent
 where somebody reads metrics. Each pass is bounded: so many queues, so many resources; what is beyond is not told.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from perdure_server.engine.parts import Parts
@@ -13,12 +13,16 @@ from perdure_server.engine.queues import place_of
 from perdure_server.engine.resources import ResourceAdmin
 from perdure_server.engine.sweep import Sweep
 from perdure_server.kernel import limits
+from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.seal import HELD, LINES
+from perdure_server.kernel.seal import PAUSED as PAUSED_LINES
 from perdure_server.ports.instruments import (
     HELD_OLDEST,
     HELD_STEPS,
     PARKED_OLDEST,
     PARKED_STEPS,
+    PAUSED,
+    PAUSED_OLDEST,
     QUEUE_OLDEST,
     QUEUE_READY,
     QUEUE_RUNNING,
@@ -28,6 +32,7 @@ from perdure_server.ports.instruments import (
     RESOURCE_USED,
     RESOURCE_WAITING,
 )
+from perdure_server.ports.store import ReadyStep
 from perdure_server.ports.telemetry import Point
 
 _NAME: Final = b"survey"
@@ -44,6 +49,7 @@ class Survey:
     def __init__(self, parts: Parts, queues: QueueList, resources: ResourceAdmin, sweep: Sweep) -> None:
         self._workflows = parts.store.workflows
         self._namespaces = parts.store.namespaces
+        self._definitions = parts.store.definitions
         self._clock = parts.clock
         self._queues = queues
         self._resources = resources
@@ -70,6 +76,9 @@ class Survey:
         for queue in ready:
             if queue.startswith(HELD):
                 found += await self._of_held(queue)
+            elif queue.startswith(PAUSED_LINES):
+                found += await self._of_paused(queue)
+        found += _of_definitions(await self._definitions.paused(), self._clock.now())
         self._found = _together(found)
 
     async def _names(self, ready: Sequence[str]) -> list[str]:
@@ -96,11 +105,25 @@ class Survey:
 
     async def _of_held(self, queue: str) -> list[Point]:
         namespace, workflow_type, _ = queue.removeprefix(HELD).split("/")
-        rows = await self._workflows.ready([queue], _SAMPLE)
-        count = len(rows) if len(rows) < _SAMPLE else await self._workflows.ready_count(queue, _COUNTED)
-        since = [min(row.ready_times.values(), default=row.since) for row in rows]
+        count, rows = await self._found_in(queue)
         labels = (namespace, workflow_type)
-        return [(HELD_STEPS, labels, count), (HELD_OLDEST, labels, self._clock.now() - min(since, default=self._clock.now()))]
+        return [
+            (HELD_STEPS, labels, count),
+            (HELD_OLDEST, labels, self._age(min(row.ready_times.values(), default=row.since) for row in rows)),
+        ]
+
+    async def _of_paused(self, queue: str) -> list[Point]:
+        count, rows = await self._found_in(queue)
+        labels = (*queue.removeprefix(PAUSED_LINES).split("/"), "workflow")
+        return [(PAUSED, labels, count), (PAUSED_OLDEST, labels, self._age(row.paused or row.since for row in rows))]
+
+    async def _found_in(self, queue: str) -> tuple[int, Sequence[ReadyStep]]:
+        rows = await self._workflows.ready([queue], _SAMPLE)
+        return len(rows) if len(rows) < _SAMPLE else await self._workflows.ready_count(queue, _COUNTED), rows
+
+    def _age(self, since: Iterable[int]) -> int:
+        now = self._clock.now()
+        return max(0, now - min(since, default=now))
 
 
 def _of_queues(rows: Sequence[QueueRow], now: int) -> Iterator[Point]:
@@ -112,9 +135,17 @@ def _of_queues(rows: Sequence[QueueRow], now: int) -> Iterator[Point]:
         yield QUEUE_THROTTLED, labels, row.throttled
         yield QUEUE_OLDEST, labels, now - row.oldest if row.oldest is not None else 0
         if row.fact is not None:
-            parked = (place.namespace, place.workflow_type, row.fact.kind.name.lower())
+            parked = (*labels, row.fact.kind.name.lower())
             yield PARKED_STEPS, parked, row.ready
             yield PARKED_OLDEST, parked, max(0, now - row.fact.since)
+
+
+def _of_definitions(paused: Sequence[Definition], now: int) -> Iterator[Point]:
+    for definition in paused:
+        if definition.paused is not None and definition.deleted is None:
+            labels = (definition.namespace, definition.workflow_type, "definition")
+            yield PAUSED, labels, 1
+            yield PAUSED_OLDEST, labels, max(0, now - definition.paused.since)
 
 
 def _together(points: Sequence[Point]) -> tuple[Point, ...]:

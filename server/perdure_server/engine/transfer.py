@@ -1,5 +1,6 @@
 """ExportWorkflow and ImportWorkflow: one workflow with all that belongs to it, as a file; and such a file as a paused workflow."""
 
+import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from msgspec import Struct
@@ -33,10 +34,13 @@ from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.imported import open_children, rest
 from perdure_server.kernel.redaction import refs_in
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
+from perdure_server.kernel.requests import is_known, with_request
 from perdure_server.kernel.seal import seal
 from perdure_server.kernel.workflow import STEP_ENDS, Paused, Step, StepState, Workflow, WorkflowKey
 from perdure_server.ports.store import Read
 
+_IMPORT = "import"
+_DIGITS = 32
 _ROUNDS = 100
 _PAYLOADS = 20
 
@@ -89,7 +93,7 @@ class Transfer:
     async def take_in(self, data: bytes, destination: Destination) -> View:
         """Store the workflow of a file: paused if it had not ended, with a new run id and fence.
 
-        Raises Rejection EXPORT_INVALID, WORKFLOW_ALREADY_EXISTS; FieldViolation.
+        Raises Rejection EXPORT_INVALID, WORKFLOW_ALREADY_EXISTS, REQUEST_ID_REUSED; FieldViolation.
         """
         content = read(data)
         definition = self._prepared(content, destination.namespace)
@@ -98,11 +102,12 @@ class Transfer:
         while True:
             existing = await self._workflows.load(key.workflow_id, Read.LINEARIZABLE, tombstones=True)
             if existing is not None and existing.tombstone is None:
-                if destination.request_id and f"import:{destination.request_id}" in existing.actions:
+                if is_known(existing.actions, _IMPORT, destination.request_id, _content(data)):
                     return await self._queries.view(existing)
                 facts = {"state": existing.state.name, "round": str(existing.round)}
                 raise Rejection(Reason.WORKFLOW_ALREADY_EXISTS, "The key is in use: import it under another one.", **facts)
-            made = self._made(content.workflow, definition, (key, existing), destination)
+            request = with_request((), _IMPORT, destination.request_id or own_request_id(self._entropy), _content(data))
+            made = replace(self._made(content.workflow, definition, (key, existing), destination.actor), actions=request)
             if destination.validate_only:
                 return View(made, definition)
             if self.admit is not None:
@@ -127,9 +132,7 @@ class Transfer:
         _check(workflow, definition)
         return definition
 
-    def _made(
-        self, workflow: Workflow, definition: Definition, place: tuple[WorkflowKey, Workflow | None], destination: Destination
-    ) -> Workflow:
+    def _made(self, workflow: Workflow, definition: Definition, place: tuple[WorkflowKey, Workflow | None], actor: str) -> Workflow:
         key, before = place
         now = self._clock.now()
         fence = max(now, before.fence + 1 if before is not None else 0)
@@ -142,7 +145,6 @@ class Transfer:
             fence=fence,
             update_time=now,
             steps={name: _unclaimed(step, now) for name, step in workflow.steps.items()},
-            actions=(f"import:{destination.request_id or own_request_id(self._entropy)}",),
             request_ids=(),
             past_requests=(),
             past_runs=(*before.past_runs, before.run_id)[-limits.PAST_RUNS :] if before is not None else (),
@@ -156,7 +158,7 @@ class Transfer:
         )
         if not fresh.is_ended:
             draft = Draft(definition.with_options(fresh.step_options), fresh, now)
-            rest(draft, workflow.paused or Paused(now, destination.actor, "imported"))
+            rest(draft, workflow.paused or Paused(now, actor, "imported"))
             fresh = draft.finish()
         sealed = seal(definition, None, fresh, now)
         return sealed if before is None else replace(sealed, revision=before.revision + 1)
@@ -190,6 +192,10 @@ class Transfer:
             if workflow.fingerprint not in found:
                 found[workflow.fingerprint] = (await self._queries.view(workflow)).definition
         return list(found.values())
+
+
+def _content(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:_DIGITS]
 
 
 def _check(workflow: Workflow, definition: Definition) -> None:

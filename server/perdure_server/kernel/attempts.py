@@ -99,8 +99,13 @@ def claim_returned(draft: Draft, name: str, event: StepEvent, memory: Memory, pr
     elif pause <= 0:
         make_ready(draft, name, event, idle_returns=row, **fields)
     else:
-        delay = min(_IDLE_BACKOFF_FIRST * 2 ** (pause - 1), _IDLE_BACKOFF_CAP)
-        draft.move(name, event, StepState.BACKOFF, due=draft.now + delay, failure=None, idle_returns=row, **fields)
+        draft.move(name, event, StepState.BACKOFF, due=draft.now + idle_pause(pause), failure=None, idle_returns=row, **fields)
+
+
+def idle_pause(row: int) -> int:
+    """How long (ms) a step rests after the `row`-th return in a row that brought nothing."""
+    doubled: int = _IDLE_BACKOFF_FIRST << max(0, row - 1)
+    return min(doubled, _IDLE_BACKOFF_CAP)
 
 
 def _returned_too_often(draft: Draft, name: str, event: StepEvent, memory: Memory) -> None:

@@ -60,6 +60,8 @@ def grant(draft: Draft, name: str, ticket: Ticket) -> Claim:
     if ticket.waited and step.throttled is None:
         fields |= {"permit_waits": step.permit_waits + 1, "permit_wait_time": step.permit_wait_time + ticket.waited}
     draft.move(name, StepEvent.GRANT, StepState.RUNNING, started=step.started or draft.now, **fields)
+    if step.compensates:
+        draft.amend(step.compensates, in_doubt=True)
     return claim
 
 

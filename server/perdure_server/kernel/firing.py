@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.rejection import Reason
-from perdure_server.kernel.schedule import MISSED, Fired, Firing, Overlap, Schedule, ScheduleSettings
+from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.schedule import MISSED, Fired, Firing, Overlap, Run, Schedule, ScheduleSettings
 
 Following = Callable[[int], int | None]
 """The calendar: the first planned time after the given one, or None."""
@@ -165,7 +165,7 @@ def _begin(schedule: Schedule, firing: Firing) -> Schedule:
 def _skip(schedule: Schedule, firing: Firing, now: int) -> Schedule:
     text = "The workflow of the firing before is still open."
     facts = {"business_key": schedule.last.key.business_key} if schedule.last is not None else {}
-    fired = Fired(firing.planned, now, None, Reason.WORKFLOW_NOT_CLOSED.name, text, facts, firing.request_id)
+    fired = refused(firing, now, Reason.WORKFLOW_NOT_CLOSED.name, text, facts)
     waiting = tuple(other for other in schedule.waiting if other is not firing)
     return _note(replace(schedule, waiting=waiting, skipped_count=schedule.skipped_count + 1), fired)
 
@@ -177,16 +177,31 @@ def _note(schedule: Schedule, fired: Fired) -> Schedule:
     return replace(schedule, by_hand=(fired, *schedule.by_hand)[: limits.REQUEST_IDS])
 
 
-def answer_to(schedule: Schedule, request_id: str) -> Fired | None:
-    """What came of the firing that a person asked for, or that it waits; None = nobody remembers such a request."""
-    settled = next((fired for fired in schedule.by_hand if fired.request_id == request_id), None)
-    if settled is not None:
+def started(firing: Firing, now: int, run: Run) -> Fired:
+    """It has started a workflow."""
+    return Fired(firing.planned, now, run, request_id=firing.request_id, content=firing.content)
+
+
+def refused(firing: Firing, now: int, reason: str, message: str, facts: dict[str, str]) -> Fired:
+    """It has started nothing, for a Reason of this name."""
+    return Fired(firing.planned, now, None, reason, message, facts, firing.request_id, firing.content)
+
+
+def answer_to(schedule: Schedule, asked: Firing) -> Fired | None:
+    """What came of the firing that a person asked for, or that it waits; None = nobody remembers such a request.
+
+    Raises Rejection REQUEST_ID_REUSED if the request asked for another firing.
+    """
+    settled = next((fired for fired in schedule.by_hand if fired.request_id == asked.request_id), None)
+    waiting = next((firing for firing in _open(schedule) if firing.request_id == asked.request_id), None)
+    known = settled or waiting
+    if known is not None and known.content != asked.content:
+        text = "This request_id was used before for another firing of the schedule: make a new one."
+        raise Rejection(Reason.REQUEST_ID_REUSED, text, request_id=asked.request_id)
+    if settled is not None or waiting is None:
         return settled
-    waiting = next((firing for firing in _open(schedule) if firing.request_id == request_id), None)
-    if waiting is None:
-        return None
     text = "It waits until the workflow of the firing before has ended."
-    return Fired(waiting.planned, waiting.since, None, Reason.WORKFLOW_NOT_CLOSED.name, text, {}, request_id)
+    return refused(waiting, waiting.since, Reason.WORKFLOW_NOT_CLOSED.name, text, {})
 
 
 def waits(schedule: Schedule, request_id: str) -> bool:

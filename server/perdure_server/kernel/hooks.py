@@ -51,7 +51,7 @@ def ended(draft: Draft, name: str) -> None:
     done = step.compensates if kind is HookKind.COMPENSATION else name
     draft.set(passed_hooks=(*draft.get("passed_hooks", draft.workflow.passed_hooks), done))
     if kind is HookKind.COMPENSATION and step.state is StepState.COMPLETED:
-        draft.move(step.compensates, StepEvent.COMPENSATED, StepState.COMPENSATED)
+        draft.move(step.compensates, StepEvent.COMPENSATED, StepState.COMPENSATED, in_doubt=False)
 
 
 def _hook_of(draft: Draft) -> Hook | None:
@@ -106,4 +106,5 @@ def _anew(step: Step) -> dict[str, object]:
         "skip_spreads": False,
         "chosen": (),
         "children": None,
+        "in_doubt": False,
     }

@@ -46,6 +46,7 @@ EXPIRY_MARGIN: Final = 2 * SECOND
 LOOK_AGAIN: Final = 15 * SECOND  # at a dead session that seems to have no claims; a primary that was cut off answers 10 s more
 SWEEP_INTERVAL: Final = 1 * SECOND
 UNSERVED_AFTER: Final = 30 * SECOND  # so long nobody must serve a queue before that is told
+UNSERVED_TOLD_AGAIN: Final = 10 * MINUTE  # and before the log names that queue again
 SURVEY_INTERVAL: Final = 15 * SECOND  # the store is asked what stands in its queues, for the metrics
 REVISION_POLL_INTERVAL: Final = 2 * SECOND
 THROTTLED_AFTER: Final = SECOND // 2  # a step that lacks permits for this long is stored as throttled
@@ -97,6 +98,7 @@ EAGER_IN_A_ROW: Final = 16
 STRIPE_UNITS: Final = 256  # of a resource's capacity in one document
 UNDELIVERED_BEFORE_BACKOFF: Final = 3
 UNDELIVERED_AS_LOST: Final = 20
+IDLE_PAGES: Final = 20  # empty pages in a row with one cursor; each backs off, the last fails the paging step
 
 # Bounds of what comes in.
 NAME_LENGTH: Final = 63  # step names: [a-z][a-z0-9_]{0,62}

@@ -49,7 +49,7 @@ class Namespace(Struct, frozen=True, omit_defaults=True):
     settings: NamespaceSettings
     update_time: int
     revision: int = 1
-    requests: tuple[str, ...] = ()  # of the last changes, so that a repeat is one
+    requests: tuple[str, ...] = ()  # of the last changes, as kernel/requests.py writes them
     first_request: str = ""
 
     @property

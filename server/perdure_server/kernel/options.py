@@ -13,12 +13,12 @@ from perdure_server.kernel.timing import fire_due
 from perdure_server.kernel.workflow import CLAIMED, STEP_ENDS, StepState, Workflow
 
 
-def update_options(draft: Draft, name: str, options: StepOptions, request_id: str) -> bool:
+def update_options(draft: Draft, name: str, options: StepOptions, request_id: str, content: str = "") -> bool:
     """Change fields of the step's policy; timeouts that run already are moved at once. False = a repeat.
 
     Raises Rejection STEP_NOT_FOUND, WORKFLOW_CLOSED.
     """
-    if is_repeat(draft.workflow, "options", request_id):
+    if is_repeat(draft.workflow, "options", request_id, content):
         return False
     if name not in draft.definition.by_name:
         raise Rejection(Reason.STEP_NOT_FOUND, "The definition has no such step.", step=name)
@@ -26,7 +26,7 @@ def update_options(draft: Draft, name: str, options: StepOptions, request_id: st
         raise Rejection(Reason.WORKFLOW_CLOSED, "The workflow has ended.", state=draft.workflow.state.name)
     fire_due(draft)
     before, queued_in = draft.plan(name), queue_id(draft.definition, draft.workflow, name)
-    remember(draft, "options", request_id)
+    remember(draft, "options", request_id, content)
     if "queue" in options.fields:  # what the start chose stands above the policy, so this must stand there
         draft.set(step_queues=draft.workflow.step_queues | {name: options.values.queue})
     known = draft.workflow.step_options

@@ -4,8 +4,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.attempts import FailedAttempt, attempt_failed, claim_returned
-from perdure_server.kernel.children import children_of
+from perdure_server.kernel.attempts import FailedAttempt, attempt_failed, claim_returned, idle_pause
+from perdure_server.kernel.children import child_plan, children_of, source_failure
 from perdure_server.kernel.draft import Draft, claim_lost, loss_cause
 from perdure_server.kernel.policy_validation import wait_violations
 from perdure_server.kernel.progress import complete_step, expand, join, open_wait, settle_down, too_many_children
@@ -163,6 +163,9 @@ def _paged(draft: Draft, command: Report, outcome: Page) -> None:
     # The next page is new work: attempts begin anew, and the cursor is the position.
     fields |= {"total_attempts": step.total_attempts + step.attempt, "attempt": 0, "idle_returns": 0, "failure": None, "checkpoint": None}
     known = children_of(draft, command.step)
+    if outcome.count == 0 and outcome.cursor is not None and _is_same(outcome.cursor, known.page_cursor):
+        _paged_idly(draft, command.step, fields | {"idle_returns": step.idle_returns + 1})
+        return
     total = known.total + outcome.count
     children = replace(
         known,
@@ -177,6 +180,22 @@ def _paged(draft: Draft, command: Report, outcome: Page) -> None:
         expand(draft, command.step, too_many_children(total))
     else:
         join(draft, command.step)
+
+
+def _paged_idly(draft: Draft, name: str, fields: dict[str, object]) -> None:
+    """An empty page at the cursor of the one before: its worker would be asked for it for ever, as fast as it answers."""
+    row = draft.step(name).idle_returns + 1
+    if row < limits.IDLE_PAGES:
+        draft.move(name, StepEvent.PAGE, StepState.BACKOFF, due=draft.now + idle_pause(row), **fields)
+        return
+    draft.move(name, StepEvent.PAGE, StepState.WAITING, **(fields | {"idle_returns": 0}))
+    why = f"{row} empty pages in a row had the same cursor; a source that has nothing yet waits (outcome `waiting`)"
+    expand(draft, name, source_failure(child_plan(draft, name), why))
+
+
+def _is_same(cursor: Payload, before: Payload | None) -> bool:
+    # A codec makes other bytes of the same cursor: then the client's digest tells.
+    return before is not None and (cursor == before or (bool(cursor.digest) and cursor.digest == before.digest))
 
 
 def _waiting(draft: Draft, command: Report, outcome: Waiting) -> None:

@@ -1,6 +1,7 @@
 """What people may do to a running or ended workflow: pause, resume, terminate, replay.
 
-A verb with a `request_id` that is remembered changes nothing. Every function returns False for such a repeat.
+A verb with a `request_id` that is remembered changes nothing. Every function returns False for such a repeat; those that take the request's
+`content` (a digest) raise Rejection REQUEST_ID_REUSED if the same id came with another.
 """
 
 from msgspec.structs import replace
@@ -11,22 +12,22 @@ from perdure_server.kernel.effects import ClaimLost, StepReady
 from perdure_server.kernel.progress import close, join, settle_down
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.reopening import reopened
+from perdure_server.kernel.requests import is_known, with_request
 from perdure_server.kernel.timing import fire_due
 from perdure_server.kernel.transitions import StepEvent, WorkflowEvent
 from perdure_server.kernel.values import LossCause
 from perdure_server.kernel.workflow import CLAIMED, ENDED, STEP_ENDS, Paused, Settled, StepState, Workflow, WorkflowState
 
 
-def is_repeat(workflow: Workflow, verb: str, request_id: str) -> bool:
-    """Whether this request is remembered. Ids are told apart by verb: a script may use one for a pause and its resume."""
-    return bool(request_id) and f"{verb}:{request_id}" in workflow.actions
+def is_repeat(workflow: Workflow, verb: str, request_id: str, content: str = "") -> bool:
+    """Whether this request is remembered. Raises Rejection REQUEST_ID_REUSED."""
+    return is_known(workflow.actions, verb, request_id, content)
 
 
-def remember(draft: Draft, verb: str, request_id: str) -> None:
-    """Note a request id, of the last limits.REQUEST_IDS."""
+def remember(draft: Draft, verb: str, request_id: str, content: str = "") -> None:
+    """Note a request, of the last limits.REQUEST_IDS."""
     if request_id:
-        known = draft.get("actions", draft.workflow.actions)
-        draft.set(actions=(*known[-(limits.REQUEST_IDS - 1) :], f"{verb}:{request_id}"))
+        draft.set(actions=with_request(draft.get("actions", draft.workflow.actions), verb, request_id, content))
 
 
 def pause(draft: Draft, paused: Paused, request_id: str) -> bool:
@@ -116,12 +117,12 @@ def taken_claim(draft: Draft, name: str, cause: LossCause) -> dict[str, object]:
     return {"claim": None, "settled": draft.settle(name, "lost", Settled(claim.nonce, cause=cause))}
 
 
-def replay(draft: Draft, reopen: tuple[str, ...], request_id: str) -> bool:
+def replay(draft: Draft, reopen: tuple[str, ...], request_id: str, content: str = "") -> bool:
     """Reopen an ended workflow: the fence rises, the replay is prepared, then all that did not complete begins anew.
 
     Raises Rejection WORKFLOW_NOT_CLOSED, or WORKFLOW_STATE_INVALID if that is nothing, and FieldViolation for steps that cannot reopen.
     """
-    if is_repeat(draft.workflow, "replay", request_id):
+    if is_repeat(draft.workflow, "replay", request_id, content):
         return False
     workflow = draft.workflow
     if not workflow.is_ended:
@@ -138,7 +139,7 @@ def replay(draft: Draft, reopen: tuple[str, ...], request_id: str) -> bool:
         )
     if not reopened(draft, reopen):
         raise Rejection(Reason.WORKFLOW_STATE_INVALID, "Every step is completed: name the steps to reopen.", state=workflow.state.name)
-    remember(draft, "replay", request_id)
+    remember(draft, "replay", request_id, content)
     draft.set(
         fence=max(workflow.fence + 1, draft.now),
         replays=workflow.replays + 1,

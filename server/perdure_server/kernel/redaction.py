@@ -91,12 +91,12 @@ class _Eraser:
         return after
 
 
-def redact(draft: Draft, kinds: frozenset[PayloadKind], steps: tuple[str, ...], request_id: str) -> int:
+def redact(draft: Draft, kinds: frozenset[PayloadKind], steps: tuple[str, ...], request_id: str, content: str = "") -> int:
     """Overwrite the payloads of these kinds, of these steps (none = of all, and of the workflow itself); returns how many.
 
     0 also for a repeat. Raises Rejection STEP_NOT_FOUND, and WORKFLOW_NOT_CLOSED if an open workflow still needs one of them.
     """
-    if is_repeat(draft.workflow, "redact", request_id):
+    if is_repeat(draft.workflow, "redact", request_id, content):
         return 0
     unknown = [name for name in steps if name not in draft.definition.by_name]
     if unknown:
@@ -115,7 +115,7 @@ def redact(draft: Draft, kinds: frozenset[PayloadKind], steps: tuple[str, ...], 
     if not steps:
         _redact_workflow(draft, kinds, eraser)
     if eraser.count:
-        remember(draft, "redact", request_id)
+        remember(draft, "redact", request_id, content)
     return eraser.count
 
 

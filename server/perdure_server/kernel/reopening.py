@@ -1,6 +1,6 @@
 """Which steps a replay does again."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from perdure_server.kernel.definition import StepDefinition
 from perdure_server.kernel.draft import Draft
@@ -21,6 +21,19 @@ def reopened(draft: Draft, named: Iterable[str]) -> frozenset[str]:
                 found.add(name)
                 left.append(name)
     return frozenset(name for name in found if not _stays_skipped(draft, name, again))
+
+
+def left_in_doubt(draft: Draft, again: Collection[str]) -> tuple[str, ...]:
+    """Completed steps that a replay of `again` leaves as they are, though what they did may be undone, in part or wholly.
+
+    Their compensation was cut off by a terminate, failed, or was passed over by a person. A stored step is never run again unless it was
+    compensated or somebody asks for it, and nobody knows whether this one was: so it is named, and who replays decides.
+    """
+    return tuple(
+        name
+        for name in draft.definition.ordinary
+        if name not in again and draft.step(name).in_doubt and draft.step(name).state is StepState.COMPLETED
+    )
 
 
 def not_taken(plan: StepDefinition, chosen: tuple[str, ...]) -> list[str]:

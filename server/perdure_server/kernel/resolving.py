@@ -33,19 +33,19 @@ Resolution = Completed | Failed | Retried | PassedOver
 _STUCK: Final = frozenset({StepState.HELD, StepState.BACKOFF, StepState.WAITING})
 
 
-def resolve(draft: Draft, name: str, resolution: Resolution, request_id: str) -> bool:
+def resolve(draft: Draft, name: str, resolution: Resolution, request_id: str, content: str = "") -> bool:
     """Settle the step: HELD, backing off or waiting; or a hook under way. True = done now, False = a repeat.
 
     Raises Rejection STEP_NOT_FOUND, STEP_STATE_INVALID, and FieldViolation BRANCH_INVALID.
     """
-    if is_repeat(draft.workflow, "resolve", request_id):
+    if is_repeat(draft.workflow, "resolve", request_id, content):
         return False
     if name not in draft.definition.by_name:
         raise Rejection(Reason.STEP_NOT_FOUND, "The definition has no such step.", step=name)
     fire_due(draft)
     is_hook = under_way(draft, name)
     _require_stuck(draft, name, is_hook)
-    remember(draft, "resolve", request_id)
+    remember(draft, "resolve", request_id, content)
     if isinstance(resolution, Retried):
         _retry(draft, name, resolution)
     elif is_hook:

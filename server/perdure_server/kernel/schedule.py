@@ -53,12 +53,13 @@ class ScheduledStart(Struct, frozen=True, omit_defaults=True):
 
 
 class Firing(Struct, frozen=True, omit_defaults=True):
-    """A firing that came due and is not settled. `request_id` = a person's; `overlap` None = the schedule's."""
+    """A firing that came due and is not settled. `request_id` = a person's, `content` = its digest; `overlap` None = the schedule's."""
 
     planned: int
     since: int
     request_id: str = ""
     overlap: Overlap | None = None
+    content: str = ""
 
     @property
     def by_hand(self) -> bool:
@@ -84,6 +85,7 @@ class Fired(Struct, frozen=True, omit_defaults=True):
     message: str = ""
     facts: dict[str, str] = {}
     request_id: str = ""
+    content: str = ""
 
 
 MISSED = "MISSED"
@@ -126,7 +128,7 @@ class Schedule(Struct, frozen=True, omit_defaults=True):
     fired_count: int = 0
     skipped_count: int = 0
     missed_count: int = 0
-    requests: tuple[str, ...] = ()  # of the last changes of the settings
+    requests: tuple[str, ...] = ()  # of the last changes of the settings, as kernel/requests.py writes them
     first_request: str = ""  # the one that made it
     deleted: str = ""  # the request that deleted it: only so that its repeat is recognised, until `due`
 

@@ -13,6 +13,8 @@ from perdure_server.kernel.workflow import Claim, Step, StepState, Workflow
 
 LINES: Final = "P//"  # no queue id begins so, not even in a namespace `P`: the name of its queue is never empty
 HELD: Final = "H//"  # nor so: what steps that wait for a person are found by, H//<namespace>/<type>/<step>
+PAUSED: Final = "S//"  # nor so: what workflows that stand still by a person's word are found by, S//<namespace>/<type>
+FOR_PEOPLE: Final = (HELD, PAUSED)  # nobody takes anything there, they are only counted
 _READY = StepState.READY
 _HELD = StepState.HELD
 _CANCELLING = StepState.CANCELLING
@@ -60,7 +62,10 @@ def seal(definition: Definition, old: Workflow | None, new: Workflow, now: int) 
     """
     found = _look(_NOTHING if old is None else old.steps, new)
     exact = _earlier(_own_due(new), found.due)
-    ready = tuple(sorted({_ready_id(definition, new, name) for name in found.ready}))
+    if new.paused is not None:
+        ready: tuple[str, ...] = (f"{PAUSED}{new.key.namespace}/{new.key.workflow_type}",)
+    else:
+        ready = tuple(sorted({_ready_id(definition, new, name) for name in found.ready}))
     sessions = tuple(sorted(found.sessions))
     if old is None:
         inline = _size(new.input) + _inbox_size(new) + found.growth

@@ -35,29 +35,29 @@ def expire(draft: Draft, keep: int = limits.TOMBSTONE) -> bool:
     return True
 
 
-def delete(draft: Draft, request_id: str, keep: int = limits.TOMBSTONE) -> bool:
+def delete(draft: Draft, request_id: str, content: str = "", keep: int = limits.TOMBSTONE) -> bool:
     """A person removes the key with all its rounds, and sets it free. False = this very request did.
 
     Raises Rejection WORKFLOW_NOT_CLOSED, WORKFLOW_NOT_FOUND.
     """
     workflow = draft.workflow
-    if is_repeat(workflow, "delete", request_id):
+    if is_repeat(workflow, "delete", request_id, content):
         return False
     if workflow.tombstone is not None:
         raise Rejection(Reason.WORKFLOW_NOT_FOUND, "There is no workflow with this key.")
     if not workflow.is_ended:
         raise Rejection(Reason.WORKFLOW_NOT_CLOSED, "Only an ended workflow can be deleted.", state=workflow.state.name)
     _bury(draft, Tombstone(draft.now, deleted=True), keep)
-    remember(draft, "delete", request_id)
+    remember(draft, "delete", request_id, content)
     take_duty(draft, DutyKind.REMOVE_ROUNDS)
     return True
 
 
-def delete_round(draft: Draft, number: int, request_id: str) -> bool:
+def delete_round(draft: Draft, number: int, request_id: str, content: str = "") -> bool:
     """A person removes an archived round, which the caller has found ended. False = this very request did."""
-    if is_repeat(draft.workflow, "delete", request_id):
+    if is_repeat(draft.workflow, "delete", request_id, content):
         return False
-    remember(draft, "delete", request_id)
+    remember(draft, "delete", request_id, content)
     return take_duty(draft, DutyKind.REMOVE_ROUND, number=number)
 
 

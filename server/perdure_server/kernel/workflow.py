@@ -211,6 +211,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
     skip_spreads: bool = False  # skipped by a failure: whatever depends on it is skipped, too
     chosen: tuple[str, ...] = ()
     compensates: str = ""  # of a compensation: the step that it undoes now
+    in_doubt: bool = False  # its compensation was begun by a worker, and has not completed: it may be undone
     total_attempts: int = 0  # charged before the attempts began anew: by a replay, by a person, or with a page of children
     children: Children | None = None  # of a map or child step that has begun
     throttled: Throttle | None = None  # READY, and known to lack permits

@@ -30,6 +30,7 @@ class Batch(Struct, frozen=True, omit_defaults=True):
     """One batch. Times in ms.
 
     `plan` is what the engine does and to which workflows, `told` the same as people are shown it, without payloads; both are opaque here.
+    `content` is a digest of all that `request_id` asked for.
     `place` is the last workflow taken in hand (start time and `_id` in hex, "" = none yet); `in_hand` those (in hex) of which nobody has
     stored yet what came of them. `owner` works on it until `owned_until`; every change raises `revision`.
     """
@@ -44,6 +45,7 @@ class Batch(Struct, frozen=True, omit_defaults=True):
     reason: str = ""
     actor: str = ""
     request_id: str = ""
+    content: str = ""
     stop_request_id: str = ""
     end_time: int | None = None
     matched: int = 0

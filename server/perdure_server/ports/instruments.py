@@ -112,12 +112,17 @@ QUEUE_READY = _gauge("perdure.queue.ready", "{step}", _PLACE, "Steps that are re
 QUEUE_OLDEST = _gauge("perdure.queue.oldest.age", SECONDS, _PLACE, "For how long the oldest of them is ready.")
 QUEUE_RUNNING = _gauge("perdure.queue.running", "{step}", _PLACE, "Steps that workers of this queue hold.")
 QUEUE_THROTTLED = _gauge("perdure.queue.throttled", "{step}", _PLACE, "Steps that wait for permits.")
-PARKED_STEPS = _gauge(
-    "perdure.parked", "{step}", "namespace workflow_type reason", "Ready steps that nobody takes: no_worker, incompatible, paused."
-)
-PARKED_OLDEST = _gauge("perdure.parked.oldest.age", SECONDS, "namespace workflow_type reason", "For how long nobody takes them.")
+PARKED_STEPS = _gauge("perdure.parked", "{step}", f"{_PLACE} reason", "Ready steps that nobody takes: no_worker, incompatible, paused.")
+PARKED_OLDEST = _gauge("perdure.parked.oldest.age", SECONDS, f"{_PLACE} reason", "For how long nobody takes them.")
 HELD_STEPS = _gauge("perdure.held", "{step}", "namespace workflow_type", "Workflows with a step that waits for a person's decision.")
 HELD_OLDEST = _gauge("perdure.held.oldest.age", SECONDS, "namespace workflow_type", "For how long the oldest of them waits.")
+PAUSED = _gauge(
+    "perdure.paused",
+    "{pause}",
+    "namespace workflow_type what",
+    "What stands still until a person resumes it, by `what`: workflow, or definition (all workflows of it).",
+)
+PAUSED_OLDEST = _gauge("perdure.paused.oldest.age", SECONDS, "namespace workflow_type what", "For how long the oldest of them does.")
 RESOURCE_USED = _gauge("perdure.resource.used", "{permit}", "namespace resource", "Units of a resource that claims hold.")
 RESOURCE_CAPACITY = _gauge("perdure.resource.capacity", "{permit}", "namespace resource", "Its capacity; none if it counts per key.")
 RESOURCE_WAITING = _gauge("perdure.resource.waiting", "{step}", "namespace resource", "Steps that wait for units of it.")

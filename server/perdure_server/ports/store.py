@@ -33,7 +33,7 @@ class Due(Struct, frozen=True):
 class ReadyStep(Struct, frozen=True, omit_defaults=True):
     """A workflow that has READY steps in the named queues (the other queues of its `ready` are in it, too), and what orders them.
 
-    `ready_times` by step, of those in the queues asked for.
+    `ready_times` by step, of those in the queues asked for; `paused` = since when the workflow is.
     """
 
     workflow_id: bytes
@@ -47,6 +47,7 @@ class ReadyStep(Struct, frozen=True, omit_defaults=True):
     fairness_weight: float = 1.0
     step_options: Mapping[str, StepOptions] = {}
     ready_times: Mapping[str, int] = {}
+    paused: int | None = None
 
 
 class WorkflowQuery(Struct, frozen=True, omit_defaults=True):
@@ -154,8 +155,7 @@ class Payloads(Protocol):
     async def put(self, run_id: str, payloads: Sequence[Payload], now: int, owner: bytes = b"") -> Sequence[Payload]:
         """Store each and return, in order, payloads of the same kind and metadata that carry a ref instead. Acknowledged before it returns.
 
-        `owner` is the `_id` of the workflow that will refer to them, so that orphans can be told. Raises StoreUnavailable; repeating it is
-        harmless.
+        `owner` is the `_id` of the workflow that will refer to them, so that orphans can be told. Raises StoreUnavailable; may be repeated.
         """
 
     async def get(self, run_id: str, payload_ids: Sequence[str]) -> Mapping[str, Payload]:
@@ -298,6 +298,9 @@ class Definitions(Protocol):
 
     async def versions(self, namespace: str, workflow_type: str) -> Sequence[Definition]:
         """All fingerprints of one type, newest first; deleted ones, too."""
+
+    async def paused(self) -> Sequence[Definition]:
+        """Paused ones of all namespaces, some of them if they are very many."""
 
     async def list(self, namespace: str) -> Sequence[ActiveDefinition]:
         """The active one of every type, by type name."""

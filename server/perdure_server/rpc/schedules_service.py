@@ -23,7 +23,7 @@ class SchedulesService:
         """Make or change a schedule."""
         given = request.schedule
         namespace, schedule_id = decode.schedule_name(given.namespace, given.schedule_id, "schedule.")
-        conditions = decode.put_conditions(request, given.etag)
+        conditions = decode.put_conditions(request, "schedule", encode.SERVERS_OWN)
 
         def change(stored: Schedule | None) -> ScheduleSettings:
             if stored is None:
@@ -72,7 +72,7 @@ class SchedulesService:
         """Make or change a namespace."""
         given = request.namespace
         name = decode.namespace_name(given)
-        conditions = decode.put_conditions(request, given.etag)
+        conditions = decode.put_conditions(request, "namespace", encode.NAMESPACE_FIXED)
 
         def change(stored: NamespaceSettings) -> NamespaceSettings:
             shown = resource_pb2.Namespace()

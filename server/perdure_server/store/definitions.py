@@ -139,6 +139,10 @@ class MongoDefinitions:
             await self._update(DEFINITIONS, condition | {"paused": {"$exists": False}}, {"$set": {"paused": to_builtins(paused)}})
         return await self.get(namespace, workflow_type, fingerprint)
 
+    async def paused(self) -> Sequence[Definition]:
+        """As the port says. No index has it; definitions are few."""
+        return [decode_definition(document) for document in await self._find(DEFINITIONS, {"paused": {"$exists": True}})]
+
     async def versions(self, namespace: str, workflow_type: str) -> Sequence[Definition]:
         """As the port says."""
         condition = {"namespace": namespace, "workflow_type": workflow_type}

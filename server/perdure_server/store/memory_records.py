@@ -152,6 +152,10 @@ class MemoryDefinitions:
 
         return await self._around("definitions.pause", apply)
 
+    async def paused(self) -> Sequence[Definition]:
+        """As the port says."""
+        return await self._around("definitions.paused", lambda: [found for found in self._stored.values() if found.paused is not None])
+
     async def versions(self, namespace: str, workflow_type: str) -> Sequence[Definition]:
         """As the port says."""
 

@@ -21,6 +21,7 @@ _FIELDS: Final = (
     "fairness_key",
     "fairness_weight",
     "step_options",
+    "paused.since",
 )
 
 
@@ -47,4 +48,5 @@ def ready_row(document: Document) -> ReadyStep:
         fairness_weight=document.get("fairness_weight", 1.0),
         step_options=msgspec.convert(document.get("step_options", {}), dict[str, StepOptions]),
         ready_times={name: steps[name]["since"] for name in names if name in steps and "since" in steps[name]},
+        paused=document["paused"]["since"] if "paused" in document else None,
     )

@@ -785,7 +785,7 @@ class MigrateWorkflowsRequest(_message.Message):
     validate_only: _builtins.bool
     """Counts and lists, and changes nothing."""
     request_id: _builtins.str
-    """Makes a repeat recognisable. Required unless validate_only."""
+    """Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only."""
     reason: _builtins.str
     """Why, for the audit trail."""
     max_per_second: _builtins.float
@@ -1272,7 +1272,7 @@ class ResolveStepRequest(_message.Message):
     reason: _builtins.str
     """Why. Required."""
     request_id: _builtins.str
-    """Makes a repeat recognisable. Empty: not."""
+    """Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not."""
     etag: _builtins.str
     """Only if the workflow is unchanged since; else REVISION_CONFLICT. Empty: always."""
     validate_only: _builtins.bool
@@ -1355,7 +1355,7 @@ class UpdateStepOptionsRequest(_message.Message):
     reason: _builtins.str
     """Why, for the audit trail."""
     request_id: _builtins.str
-    """Makes a repeat recognisable. Empty: not."""
+    """Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not."""
     etag: _builtins.str
     """Only if the workflow is unchanged since; else REVISION_CONFLICT. Empty: always."""
     validate_only: _builtins.bool
@@ -1517,7 +1517,7 @@ class ImportOptions(_message.Message):
     business_key: _builtins.str
     """Its key there. Empty: as exported. In use: WORKFLOW_ALREADY_EXISTS."""
     request_id: _builtins.str
-    """Makes a repeat recognisable. Empty: not."""
+    """Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not."""
     validate_only: _builtins.bool
     """Checks and stores nothing."""
     def __init__(
@@ -1580,7 +1580,7 @@ class StartBatchRequest(_message.Message):
     reason: _builtins.str
     """Why, for people and the audit trail."""
     request_id: _builtins.str
-    """Makes a repeat answer the same batch. Required unless validate_only."""
+    """Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only."""
     validate_only: _builtins.bool
     """Counts, and starts nothing."""
     max_per_second: _builtins.float
@@ -1825,7 +1825,7 @@ class PurgeWorkflowsRequest(_message.Message):
     reason: _builtins.str
     """Why, for the audit trail."""
     request_id: _builtins.str
-    """Makes a repeat answer the same batch. Required unless validate_only."""
+    """Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only."""
     validate_only: _builtins.bool
     """Counts, and deletes nothing."""
     max_per_second: _builtins.float
@@ -1903,7 +1903,7 @@ class RedactPayloadsRequest(_message.Message):
     reason: _builtins.str
     """Why, for the audit trail."""
     request_id: _builtins.str
-    """Makes a repeat recognisable. Required unless validate_only."""
+    """Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only."""
     validate_only: _builtins.bool
     """Counts, and changes nothing."""
     @_builtins.property
@@ -1991,7 +1991,7 @@ class PutScheduleRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
-    """Makes a repeat recognisable. Empty: not."""
+    """Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not."""
     validate_only: _builtins.bool
     """Checks, tells the next firings, and stores nothing."""
     @_builtins.property
@@ -2130,7 +2130,7 @@ class TriggerScheduleRequest(_message.Message):
     overlap: _resource_pb2.Schedule.Overlap.ValueType
     """Instead of the schedule's. Unspecified: the schedule's."""
     request_id: _builtins.str
-    """Makes a repeat answer the same firing. Required."""
+    """Makes a repeat answer the same firing; with other content: REQUEST_ID_REUSED. Required."""
     @_builtins.property
     def planned_time(self) -> _timestamp_pb2.Timestamp:
         """Planned time to put into the key. Absent: now."""
@@ -2242,7 +2242,7 @@ class PutNamespaceRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
-    """Makes a repeat recognisable. Empty: not."""
+    """Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not."""
     validate_only: _builtins.bool
     """Checks and changes nothing."""
     @_builtins.property

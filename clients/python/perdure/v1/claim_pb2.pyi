@@ -483,7 +483,9 @@ class MapPage(_message.Message):
 
     @_builtins.property
     def cursor(self) -> _payload_pb2.Payload:
-        """Where the next page begins. Absent: this was the last page."""
+        """Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+        step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
+        """
 
     def __init__(
         self,

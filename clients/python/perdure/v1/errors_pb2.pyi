@@ -55,9 +55,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_WORKFLOW_ALREADY_EXISTS: _ErrorReason.ValueType  # 21
     """ALREADY_EXISTS: the key is in use and the policy is REJECT [state, round]."""
     ERROR_REASON_REQUEST_ID_REUSED: _ErrorReason.ValueType  # 22
-    """ALREADY_EXISTS: the request_id was used before for another request."""
+    """ALREADY_EXISTS: the request_id was used before for a request with other content [request_id]."""
     ERROR_REASON_SIGNAL_ID_REUSED: _ErrorReason.ValueType  # 23
-    """ALREADY_EXISTS: the signal_id was used before with another name or content."""
+    """Not used: a signal_id that a run remembers is a repeat, whatever comes with it."""
     ERROR_REASON_WORKFLOW_NOT_FOUND: _ErrorReason.ValueType  # 30
     """NOT_FOUND: no such workflow or round."""
     ERROR_REASON_DEFINITION_NOT_FOUND: _ErrorReason.ValueType  # 31
@@ -97,11 +97,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_WORKFLOW_FAILING: _ErrorReason.ValueType  # 62
     """FAILED_PRECONDITION: the workflow is failing; it cannot be cancelled any more."""
     ERROR_REASON_WORKFLOW_CANCELLING: _ErrorReason.ValueType  # 63
-    """FAILED_PRECONDITION: the workflow is cancelling."""
+    """Not used: what a cancelling workflow refuses is told as WORKFLOW_STATE_INVALID, with the state."""
     ERROR_REASON_WORKFLOW_PAUSED: _ErrorReason.ValueType  # 64
-    """FAILED_PRECONDITION: the workflow is paused."""
+    """Not used: to pause what is paused is a repeat, and starts and signals are accepted."""
     ERROR_REASON_WORKFLOW_NOT_PAUSED: _ErrorReason.ValueType  # 65
-    """FAILED_PRECONDITION: the workflow is not paused."""
+    """Not used: to resume what is not paused is a repeat."""
     ERROR_REASON_WORKFLOW_STATE_INVALID: _ErrorReason.ValueType  # 66
     """FAILED_PRECONDITION: the verb is not allowed in this state [state]."""
     ERROR_REASON_STEP_STATE_INVALID: _ErrorReason.ValueType  # 67
@@ -115,7 +115,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_DEFINITION_IN_USE: _ErrorReason.ValueType  # 80
     """FAILED_PRECONDITION: the definition is active or has open workflows [open_count]."""
     ERROR_REASON_DEFINITION_PAUSED: _ErrorReason.ValueType  # 81
-    """FAILED_PRECONDITION: the definition is paused."""
+    """Not used: starts and signals are accepted while a definition is paused."""
     ERROR_REASON_RESOURCE_IN_USE: _ErrorReason.ValueType  # 82
     """FAILED_PRECONDITION: permits of the resource are held or asked for [holder_count]."""
     ERROR_REASON_MIGRATION_LOSES_STATE: _ErrorReason.ValueType  # 83
@@ -201,9 +201,9 @@ ERROR_REASON_START_INPUT_MISMATCH: ErrorReason.ValueType  # 20
 ERROR_REASON_WORKFLOW_ALREADY_EXISTS: ErrorReason.ValueType  # 21
 """ALREADY_EXISTS: the key is in use and the policy is REJECT [state, round]."""
 ERROR_REASON_REQUEST_ID_REUSED: ErrorReason.ValueType  # 22
-"""ALREADY_EXISTS: the request_id was used before for another request."""
+"""ALREADY_EXISTS: the request_id was used before for a request with other content [request_id]."""
 ERROR_REASON_SIGNAL_ID_REUSED: ErrorReason.ValueType  # 23
-"""ALREADY_EXISTS: the signal_id was used before with another name or content."""
+"""Not used: a signal_id that a run remembers is a repeat, whatever comes with it."""
 ERROR_REASON_WORKFLOW_NOT_FOUND: ErrorReason.ValueType  # 30
 """NOT_FOUND: no such workflow or round."""
 ERROR_REASON_DEFINITION_NOT_FOUND: ErrorReason.ValueType  # 31
@@ -243,11 +243,11 @@ ERROR_REASON_WORKFLOW_NOT_CLOSED: ErrorReason.ValueType  # 61
 ERROR_REASON_WORKFLOW_FAILING: ErrorReason.ValueType  # 62
 """FAILED_PRECONDITION: the workflow is failing; it cannot be cancelled any more."""
 ERROR_REASON_WORKFLOW_CANCELLING: ErrorReason.ValueType  # 63
-"""FAILED_PRECONDITION: the workflow is cancelling."""
+"""Not used: what a cancelling workflow refuses is told as WORKFLOW_STATE_INVALID, with the state."""
 ERROR_REASON_WORKFLOW_PAUSED: ErrorReason.ValueType  # 64
-"""FAILED_PRECONDITION: the workflow is paused."""
+"""Not used: to pause what is paused is a repeat, and starts and signals are accepted."""
 ERROR_REASON_WORKFLOW_NOT_PAUSED: ErrorReason.ValueType  # 65
-"""FAILED_PRECONDITION: the workflow is not paused."""
+"""Not used: to resume what is not paused is a repeat."""
 ERROR_REASON_WORKFLOW_STATE_INVALID: ErrorReason.ValueType  # 66
 """FAILED_PRECONDITION: the verb is not allowed in this state [state]."""
 ERROR_REASON_STEP_STATE_INVALID: ErrorReason.ValueType  # 67
@@ -261,7 +261,7 @@ ERROR_REASON_DOCUMENT_FULL: ErrorReason.ValueType  # 70
 ERROR_REASON_DEFINITION_IN_USE: ErrorReason.ValueType  # 80
 """FAILED_PRECONDITION: the definition is active or has open workflows [open_count]."""
 ERROR_REASON_DEFINITION_PAUSED: ErrorReason.ValueType  # 81
-"""FAILED_PRECONDITION: the definition is paused."""
+"""Not used: starts and signals are accepted while a definition is paused."""
 ERROR_REASON_RESOURCE_IN_USE: ErrorReason.ValueType  # 82
 """FAILED_PRECONDITION: permits of the resource are held or asked for [holder_count]."""
 ERROR_REASON_MIGRATION_LOSES_STATE: ErrorReason.ValueType  # 83

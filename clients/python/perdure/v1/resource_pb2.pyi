@@ -340,7 +340,7 @@ class Queue(_message.Message):
     step: _builtins.str
     """The step."""
     phase: _workflow_pb2.Phase.ValueType
-    """QUEUED, NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready."""
+    """QUEUED, PAUSED (its definition is), NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready."""
     ready_count: _builtins.int
     """Steps that are ready."""
     throttled_count: _builtins.int

@@ -832,10 +832,13 @@ class ParentRef(_message.Message):
     WORKFLOW_FIELD_NUMBER: _builtins.int
     STEP_FIELD_NUMBER: _builtins.int
     INDEX_FIELD_NUMBER: _builtins.int
+    GENERATION_FIELD_NUMBER: _builtins.int
     step: _builtins.str
     """Its map or child step."""
     index: _builtins.int
     """Which item, from 0."""
+    generation: _builtins.int
+    """Which generation of that step: rises when its children are started anew. Those of an earlier one are left behind."""
     @_builtins.property
     def workflow(self) -> Global___WorkflowRef:
         """The parent."""
@@ -846,10 +849,11 @@ class ParentRef(_message.Message):
         workflow: Global___WorkflowRef | None = ...,
         step: _builtins.str = ...,
         index: _builtins.int = ...,
+        generation: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["workflow", b"workflow"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["index", b"index", "step", b"step", "workflow", b"workflow"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["generation", b"generation", "index", b"index", "step", b"step", "workflow", b"workflow"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

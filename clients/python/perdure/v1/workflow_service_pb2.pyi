@@ -1970,7 +1970,7 @@ class ReplayWorkflowRequest(_message.Message):
     reason: _builtins.str
     """Why, for people. At most 4 KiB."""
     request_id: _builtins.str
-    """Makes a repeat recognisable. Empty: not."""
+    """Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not."""
     etag: _builtins.str
     """Only if unchanged since; else REVISION_CONFLICT. Empty: always."""
     validate_only: _builtins.bool
@@ -2012,6 +2012,7 @@ class ReplayWorkflowResponse(_message.Message):
     STATE_FIELD_NUMBER: _builtins.int
     REOPENED_STEPS_FIELD_NUMBER: _builtins.int
     DUPLICATE_FIELD_NUMBER: _builtins.int
+    IN_DOUBT_STEPS_FIELD_NUMBER: _builtins.int
     fence: _builtins.int
     """The new, higher fence."""
     state: _workflow_pb2.Workflow.State.ValueType
@@ -2026,6 +2027,13 @@ class ReplayWorkflowResponse(_message.Message):
     def reopened_steps(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Steps that were, or would be, reopened."""
 
+    @_builtins.property
+    def in_doubt_steps(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+        failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+        `validate_only` tells them before.
+        """
+
     def __init__(
         self,
         *,
@@ -2034,10 +2042,11 @@ class ReplayWorkflowResponse(_message.Message):
         state: _workflow_pb2.Workflow.State.ValueType = ...,
         reopened_steps: _abc.Iterable[_builtins.str] | None = ...,
         duplicate: _builtins.bool = ...,
+        in_doubt_steps: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["workflow", b"workflow"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["duplicate", b"duplicate", "fence", b"fence", "reopened_steps", b"reopened_steps", "state", b"state", "workflow", b"workflow"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["duplicate", b"duplicate", "fence", b"fence", "in_doubt_steps", b"in_doubt_steps", "reopened_steps", b"reopened_steps", "state", b"state", "workflow", b"workflow"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2057,7 +2066,7 @@ class DeleteWorkflowRequest(_message.Message):
     reason: _builtins.str
     """Why, for the audit trail."""
     request_id: _builtins.str
-    """Makes a repeat recognisable. Empty: not."""
+    """Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not."""
     etag: _builtins.str
     """Only if unchanged since; else REVISION_CONFLICT. Empty: always."""
     validate_only: _builtins.bool

@@ -18,6 +18,7 @@ from perdure_server.ports.batches import BatchState
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.caller import Caller
 from perdure_server.rpc.decode import filters, values, verbs
+from perdure_server.rpc.decode.content import content_of
 from perdure_server.rpc.decode.workflows import page_size
 from perdure_server.rpc.faults import Faults
 
@@ -78,6 +79,7 @@ def background(message: Any, caller: Caller, doing: tuple[str, bytes], operation
         actor=caller.actor,
         request_id=message.request_id,
         max_per_second=rate,
+        content=content_of(message),
     )
 
 

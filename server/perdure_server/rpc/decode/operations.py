@@ -13,6 +13,7 @@ from perdure_server.ports.audit import AuditQuery
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.caller import Caller
 from perdure_server.rpc.decode import values
+from perdure_server.rpc.decode.content import content_of
 from perdure_server.rpc.decode.workflows import page_size
 from perdure_server.rpc.faults import Faults
 
@@ -56,7 +57,7 @@ def redaction(message: wire.RedactPayloadsRequest) -> tuple[Ref | None, RedactAr
     for index, name in enumerate(message.steps):
         values.name(name, f"steps[{index}]", STEP_NAME, faults)
     faults.check()
-    conditions = Conditions(message.request_id, validate_only=message.validate_only)
+    conditions = Conditions(message.request_id, validate_only=message.validate_only, content=content_of(message))
     return ref, RedactArguments(tuple(sorted(set(message.payload_kinds))), tuple(message.steps)), conditions
 
 

@@ -1,6 +1,7 @@
 """What operators send about schedules and namespaces."""
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from perdure.v1 import admin_service_pb2 as wire
@@ -15,6 +16,7 @@ from perdure_server.kernel.schedule import Cron, Firing, Interval, Overlap, Sche
 from perdure_server.kernel.validation import TYPE_NAME
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.decode import values
+from perdure_server.rpc.decode.content import content_of
 from perdure_server.rpc.decode.workflows import page_size
 from perdure_server.rpc.faults import Faults
 
@@ -24,14 +26,15 @@ _OVERLAPS: Final = {resource_pb2.Schedule.OVERLAP_UNSPECIFIED: Overlap.SKIP} | {
 PutMessage = wire.PutScheduleRequest | wire.PutNamespaceRequest
 
 
-def put_conditions(message: PutMessage, etag: str) -> Conditions:
-    """Under which conditions something is put. Raises FieldViolation."""
+def put_conditions(message: PutMessage, put: str, owned: Collection[str]) -> Conditions:
+    """Under which conditions something is put: the field `put`, whose fields `owned` are the server's. Raises FieldViolation."""
+    etag: str = getattr(message, put).etag
     faults = Faults()
     values.identifier(message.request_id, "request_id", faults)
     if len(etag) > rpc_limits.ETAG:
         faults.add("etag", "is none that this server gave out")
     faults.check()
-    return Conditions(message.request_id, etag, message.validate_only)
+    return Conditions(message.request_id, etag, message.validate_only, content_of(message, put, owned))
 
 
 def schedule_name(namespace: str, schedule_id: str, prefix: str = "") -> tuple[str, str]:
@@ -83,7 +86,8 @@ def trigger(message: wire.TriggerScheduleRequest, now: int) -> tuple[str, str, F
     planned = values.time(message.planned_time, "planned_time", faults) if message.HasField("planned_time") else now
     overlap = _overlap(message.overlap, "overlap", faults) if message.overlap else None
     faults.check()
-    return namespace, message.schedule_id, Firing(planned, now, message.request_id, overlap)
+    content = content_of(message)
+    return namespace, message.schedule_id, Firing(planned, now, message.request_id, overlap, content)
 
 
 def delete(message: wire.DeleteScheduleRequest) -> tuple[str, str, Conditions]:

@@ -15,6 +15,7 @@ from perdure_server.kernel.resolving import PassedOver, Resolution, Retried
 from perdure_server.kernel.validation import STEP_NAME
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.decode import values, workers
+from perdure_server.rpc.decode.content import content_of
 from perdure_server.rpc.decode.workflows import page_size
 from perdure_server.rpc.faults import Faults, RequestRefused
 
@@ -87,7 +88,11 @@ def _conditional(message: VerbMessage, faults: Faults) -> tuple[Ref, Conditions]
     values.identifier(message.request_id, "request_id", faults)
     if len(message.etag) > rpc_limits.ETAG:
         faults.add("etag", "is none that this server gave out")
-    return found, Conditions(message.request_id, message.etag, getattr(message, "validate_only", False))
+    if not isinstance(message, wire.DeleteWorkflowRequest):
+        content = content_of(message)
+    else:
+        content = f"round-{found.round}" if found.round is not None else ""
+    return found, Conditions(message.request_id, message.etag, getattr(message, "validate_only", False), content)
 
 
 def resolution(message: resource_pb2.StepResolution, faults: Faults) -> Resolution:

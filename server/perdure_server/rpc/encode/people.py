@@ -35,7 +35,11 @@ def replayed(done: Done) -> wire.ReplayWorkflowResponse:
     """The answer to a replay; of one that was only checked: as it would be."""
     source = done.workflow
     response = wire.ReplayWorkflowResponse(
-        fence=source.fence, state=workflows.workflow_state(source.state), reopened_steps=done.reopened, duplicate=done.duplicate
+        fence=source.fence,
+        state=workflows.workflow_state(source.state),
+        reopened_steps=done.reopened,
+        duplicate=done.duplicate,
+        in_doubt_steps=done.in_doubt,
     )
     values.ref(response.workflow, source.key, source.round)
     return response

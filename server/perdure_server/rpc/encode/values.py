@@ -113,3 +113,4 @@ def parent(target: workflow_pb2.ParentRef, namespace: str, source: Parent) -> No
     ref(target.workflow, WorkflowKey(namespace, source.workflow_type, source.business_key), source.round)
     target.step = source.step
     target.index = source.index
+    target.generation = source.generation
