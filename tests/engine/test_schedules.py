@@ -151,6 +151,23 @@ class TestOnce:
         await world.advance(MINUTE)
         assert stored(world).recent[0].reason == "WORKFLOW_NOT_CLOSED", "the last one is known to be open"
 
+    async def test_a_refusal_for_now_after_a_try_that_nobody_knows_of_keeps_the_firing_decided(self, world: World) -> None:
+        first = await begun(world, worker=False)
+        await put(first, settings())
+        held = world.faults.hold("workflows.commit")
+        await world.advance(MINUTE + 1_500)
+        assert stored(world).starting is not None
+        world.faults.release("workflows.commit")  # calls from now on pass; the one of the first server hangs
+        second = await world.server()
+        second.draining = True
+        await world.advance(10_000)
+        await second.schedules.fire_due()  # it had begun when it was told to leave
+        assert stored(world).starting is not None, "it may happen yet: nothing else may take its turn"
+        held.set()
+        second.draining = False
+        await world.advance(10_000)
+        assert (keys(world), stored(world).fired_count) == ([minute(1)], 1)
+
     async def test_a_key_that_somebody_else_used_is_told(self, world: World) -> None:
         server = await begun(world)
         await put(server, settings(start=ScheduledStart(TYPE, input=world.command(value="mine").input)))

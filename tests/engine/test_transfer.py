@@ -17,7 +17,7 @@ from perdure_server.kernel.start import OnClosed
 from perdure_server.kernel.workflow import ENDED, Workflow, WorkflowKey, WorkflowState
 from tests.engine.harness import World
 from tests.engine.workers import completing, holding
-from tests.kernel.harness import payload
+from tests.kernel.harness import activity, payload
 
 THERE = Destination("elsewhere", "copy", "r", "kim")
 
@@ -83,6 +83,26 @@ async def test_a_copy_goes_on_when_it_is_resumed(world: World) -> None:
     assert worker.got[-1].inputs["a"] == payload("x" * limits.INLINE_PAYLOAD)
     await world.settle()
     assert await world.completed("copy")
+
+
+async def test_timeouts_stand_still_from_the_export_to_the_resume_and_queue_time_begins(world: World) -> None:
+    server = await world.server()
+    await world.define(server, activity("a", queue_timeout=20_000, step_timeout=limits.MINUTE), workflow_timeout=limits.MINUTE)
+    worker = await world.worker(server, script=holding)
+    await world.start(server)
+    await world.settle()
+    assert (await world.stored()).steps["a"].claim is not None
+    data = await exported(world, server)
+    await worker.drop()
+    await world.advance(2 * limits.MINUTE)
+    await server.operations.transfer.take_in(data, Destination("default", "copy", "r"))
+    await server.people.resume(world.ref("copy"), Conditions())
+    await world.advance(19_000)
+    assert not (await world.stored("copy")).is_ended, "none of its times has passed meanwhile"
+    await world.advance(3_000)
+    failure = (await world.stored("copy")).failure
+    assert failure is not None
+    assert failure.type == "QUEUE_TIMEOUT"
 
 
 async def test_an_ended_one_stays_ended_and_may_be_redacted_and_expires(world: World) -> None:

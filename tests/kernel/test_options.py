@@ -25,6 +25,16 @@ def update(run: Run, name: str = "a", request_id: str = "", **fields: Any) -> bo
     return run.do(lambda draft: update_options(draft, name, options(**fields), request_id))
 
 
+def test_an_ended_workflow_keeps_the_policy_revision_that_it_ended_by() -> None:
+    run = Run(plan("a"))
+    run.terminate()
+    run.definition = replace(run.definition, policy_revision=2)
+    run.do(lambda draft: draft.set(actions=("other:r",)))
+    assert run.workflow.policy_revision == 1
+    run.replay()
+    assert run.workflow.policy_revision == 2
+
+
 def test_a_repeat_is_one_and_later_changes_add_up() -> None:
     run = Run(plan("a", "b: a"))
     assert update(run, request_id="r1", priority=9)

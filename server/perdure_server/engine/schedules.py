@@ -92,11 +92,12 @@ class Schedules:
 
     async def _advance(self, schedule: Schedule) -> bool:
         """Store and do what is due, step by step. True = nothing is left to do now; False = somebody else is at it, or it is enough."""
+        read = schedule
         for _ in range(limits.FIRING_STEPS):
             if schedule.deleted:
                 return await self._store.delete(schedule)
             if schedule.starting is not None:
-                new, again = await self._start(schedule)
+                new, again = await self._start(schedule, is_first=schedule is not read)
             else:
                 new, again = await self._decide(schedule)
             if not again and replace(new, due=schedule.due) == schedule and schedule.due == new.due:
@@ -119,8 +120,12 @@ class Schedules:
         again = decision.schedule is not schedule or decision.end_last is Overlap.TERMINATE_OTHER
         return rules.with_due(decision.schedule, now, following), again
 
-    async def _start(self, schedule: Schedule) -> tuple[Schedule, bool]:
-        """Start what was decided. A result that nobody knows leaves it decided, so that it is repeated. Raises StoreUnavailable."""
+    async def _start(self, schedule: Schedule, *, is_first: bool) -> tuple[Schedule, bool]:
+        """Start what was decided. A result that nobody knows leaves it decided, so that it is repeated. Raises StoreUnavailable.
+
+        `is_first`: it was decided here, just now. A refusal for now lets it wait again then; after an earlier try, of which nobody may know
+        what became, it stays decided.
+        """
         firing = schedule.starting
         assert firing is not None, "decided before"
         now = self._clock.now()
@@ -130,7 +135,7 @@ class Schedules:
         except Rejection as error:
             patience = max(schedule.settings.catch_up_window, limits.MINUTE)
             if error.reason in LATER and now < firing.since + patience:
-                later = rules.put_back(schedule)
+                later = rules.put_back(schedule) if is_first and now < (schedule.due or 0) else schedule
                 return replace(later, due=now + limits.FIRING_RETRY), False
             fired = rules.refused(firing, now, error.reason.name, error.message, dict(error.facts))
         except FieldViolation as error:

@@ -107,7 +107,9 @@ class Transfer:
                 facts = {"state": existing.state.name, "round": str(existing.round)}
                 raise Rejection(Reason.WORKFLOW_ALREADY_EXISTS, "The key is in use: import it under another one.", **facts)
             request = with_request((), _IMPORT, destination.request_id or own_request_id(self._entropy), _content(data))
-            made = replace(self._made(content.workflow, definition, (key, existing), destination.actor), actions=request)
+            # Since its export it has stood still: on resume its timeouts move by all of that.
+            still = Paused(min(self._clock.now(), content.head.export_time), destination.actor, "imported")
+            made = replace(self._made(content.workflow, definition, (key, existing), still), actions=request)
             if destination.validate_only:
                 return View(made, definition)
             if self.admit is not None:
@@ -132,7 +134,7 @@ class Transfer:
         _check(workflow, definition)
         return definition
 
-    def _made(self, workflow: Workflow, definition: Definition, place: tuple[WorkflowKey, Workflow | None], actor: str) -> Workflow:
+    def _made(self, workflow: Workflow, definition: Definition, place: tuple[WorkflowKey, Workflow | None], still: Paused) -> Workflow:
         key, before = place
         now = self._clock.now()
         fence = max(now, before.fence + 1 if before is not None else 0)
@@ -158,7 +160,7 @@ class Transfer:
         )
         if not fresh.is_ended:
             draft = Draft(definition.with_options(fresh.step_options), fresh, now)
-            rest(draft, workflow.paused or Paused(now, actor, "imported"))
+            rest(draft, workflow.paused or still)
             fresh = draft.finish()
         sealed = seal(definition, None, fresh, now)
         return sealed if before is None else replace(sealed, revision=before.revision + 1)

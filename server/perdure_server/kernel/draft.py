@@ -210,7 +210,8 @@ class Draft:
             self._fields["steps"] = self._steps
         if not self._fields:
             return self.workflow
-        if self.definition.policy_revision > self.workflow.policy_revision:
+        stays_ended = self.workflow.is_ended and self.state == self.workflow.state
+        if self.definition.policy_revision > self.workflow.policy_revision and not stays_ended:
             self._fields.setdefault("policy_revision", self.definition.policy_revision)
         self._fields["update_time"] = self.now
         return replace(self.workflow, **self._fields)

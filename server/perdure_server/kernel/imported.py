@@ -6,7 +6,7 @@ from perdure_server.kernel.draft import Draft
 from perdure_server.kernel.progress import settle_down
 from perdure_server.kernel.transitions import StepEvent
 from perdure_server.kernel.values import Paused
-from perdure_server.kernel.workflow import STEP_ENDS, StepState, Workflow
+from perdure_server.kernel.workflow import STEP_ENDS, Step, StepState, Workflow
 
 
 def open_children(workflow: Workflow) -> list[str]:
@@ -26,4 +26,17 @@ def rest(draft: Draft, paused: Paused) -> None:
             draft.move(name, StepEvent.GRACE_OVER, StepState.CANCELLED)  # there is nobody to wait for
         elif step.children is not None and not step.children.over:
             tend_at(draft, name, draft.now + limits.CHILDREN_MADE_WITHIN)
+    for name, step in draft.active():
+        if step.state is StepState.READY:
+            _begin_queue_time(draft, name, step)
     settle_down(draft)
+
+
+def _begin_queue_time(draft: Draft, name: str, step: Step) -> None:
+    # What was claimed had none any more; what lacked permits had stopped it.
+    timeout = None if draft.definition.is_required(name) else draft.plan(name).queue_timeout
+    if timeout is not None and step.due is None:
+        left = timeout if step.queue_left is None else step.queue_left
+        draft.amend(name, due=min(draft.plan_time + left, limits.TIME), queue_left=None)
+    elif step.queue_left is not None:
+        draft.amend(name, queue_left=None)
