@@ -222,8 +222,9 @@ def _is_under_way(step: Step) -> bool:
 
 def _unclaimed(step: Step, now: int) -> Step:
     """The step without a claim. It is uncharged, as if it had never been delivered; one that was told to stop is left for `rest`."""
+    since = min(step.since, now)  # another server, or another deployment, may have been ahead
     if step.claim is None:
-        return replace(step, throttled=None, settled=())
+        return replace(step, since=since, throttled=None, settled=())
     if step.state is StepState.CANCELLING:
-        return replace(step, claim=None, settled=())
+        return replace(step, since=since, claim=None, settled=())
     return replace(step, state=StepState.READY, since=now, attempt=max(0, step.attempt - 1), claim=None, settled=(), due=None)

@@ -140,10 +140,7 @@ class Workflows(Protocol):
         """How large the document of this instance is, in bytes."""
 
     async def delete(self, workflow: Workflow) -> bool:
-        """Remove this very revision, its payloads first. False = it changed meanwhile. Raises StoreUnavailable.
-
-        For what cannot change any more but by another removal: between the two a change would lose its payloads.
-        """
+        """Remove this very revision, payloads first, of what only another removal can change. False = it did. Raises StoreUnavailable."""
 
     async def expired(self, until: int, limit: int) -> Sequence[bytes]:
         """Ids of ended workflows, and of tombstones, whose `expire_time` <= `until`. Raises StoreUnavailable."""
