@@ -15,7 +15,7 @@ from perdure_server.ports.instruments import RPC_TIME
 from perdure_server.rpc import limits, watch_stream
 from perdure_server.rpc.encode.watching import response
 from tests.conftest import Eventually
-from tests.rpc.conftest import Served, ref, refusal_of
+from tests.rpc.conftest import Served, ref, refusal_of, refused
 from tests.rpc.worker import connected
 
 FULL = workflow_pb2.WORKFLOW_VIEW_FULL
@@ -169,7 +169,8 @@ async def test_c62_a_watcher_that_does_not_read_is_cut_and_may_resume(
         slow = Reader(Served(served.running, channel), include_frames=True)
         cut = ("grpc", "perdure.v1.WorkflowService/Watch", "RESOURCE_EXHAUSTED")
         await eventually(lambda: served.running.telemetry.counted(RPC_TIME, cut) == 1)
-        slow.call.cancel()
+        told = await refused(slow.until("end"))
+        assert (told.code, told.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "WATCHER_TOO_SLOW")
     resumed = Reader(served, include_frames=True)
     await resumed.until("frame", 14)
 

@@ -19,6 +19,7 @@ from google.protobuf.message import Message
 from perdure_server.kernel.limits import SECOND
 from perdure_server.rpc.errors import grpc_code, not_implemented, to_status, trailer
 from perdure_server.rpc.transport import Behaviour, Context, Continuation, Handler, ServerInterceptor
+from perdure_server.rpc.unread import PeerDoesNotRead, written
 
 Tell = Callable[[str, str, float], None]
 
@@ -92,11 +93,14 @@ class Guard(ServerInterceptor):
                 raise  # the transport's own: the peer is gone, and nobody is left to be told
             except Exception as error:  # noqa: BLE001 -- this is the one place where every error becomes a status
                 status = to_status(error, resource_name(request))
+                writing = error.writing if isinstance(error, PeerDoesNotRead) else None
             else:
                 self._tell(method, grpc.StatusCode.OK.name, _since(begun))
                 return answer
             code = grpc_code(status)
             self._tell(method, code.name, _since(begun))
+            if writing is not None:
+                await written(writing)
             await context.abort(code, status.message, trailer(status))
         finally:
             self._leave(ours)

@@ -21,7 +21,7 @@ from perdure_server.rpc.doors.permissions import Permission
 from perdure_server.rpc.encode import audit, batches, workflows
 from perdure_server.rpc.errors import protocol_violation
 from perdure_server.rpc.transport import Context
-from perdure_server.rpc.watch_stream import write
+from perdure_server.rpc.unread import write
 
 _TIME_DIGITS: Final = 15
 

@@ -14,7 +14,7 @@ from perdure_server.rpc.decode import filters
 from perdure_server.rpc.encode import values, workflows
 from perdure_server.rpc.leaving import Leaving
 from perdure_server.rpc.transport import Context
-from perdure_server.rpc.watch_stream import write
+from perdure_server.rpc.unread import write
 
 
 async def watch_many(engine: Engine, leaving: Leaving, request: wire.WatchWorkflowsRequest, context: Context) -> None:

@@ -4,7 +4,6 @@ The engine is asked for more only when the last message has been taken, so a slo
 and a snapshot. One that does not read at all is cut, and may resume with its last token.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from typing import cast
@@ -13,13 +12,13 @@ from perdure.v1 import workflow_pb2
 from perdure.v1.workflow_service_pb2 import WatchRequest
 from perdure_server.engine.service import Engine
 from perdure_server.engine.values import ChangeItem, EndItem, FrameItem, SnapshotItem, WatchItem
-from perdure_server.kernel.limits import READ_INLINE, SECOND
-from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.limits import READ_INLINE
 from perdure_server.rpc import limits
 from perdure_server.rpc.decode import workflows as decode
 from perdure_server.rpc.encode.watching import response
 from perdure_server.rpc.leaving import Leaving
 from perdure_server.rpc.transport import Context
+from perdure_server.rpc.unread import write
 
 _ITEM_FIELDS = 512  # what an event takes beside its payload: names, its token
 
@@ -59,15 +58,3 @@ def _size(item: WatchItem) -> int:
         step = item.view.workflow.steps.get(item.event.step)
         return _ITEM_FIELDS + (step.output.inline_size if step is not None and step.output is not None else 0)
     return _ITEM_FIELDS
-
-
-async def write(context: Context, message: object) -> None:
-    """Send it to a reader that reads. Raises Rejection WATCHER_TOO_SLOW."""
-    stalled = asyncio.timeout(limits.WRITE_STALL / SECOND)
-    try:
-        async with stalled:
-            await context.write(message)
-    except TimeoutError:
-        if stalled.expired():
-            raise Rejection(Reason.WATCHER_TOO_SLOW, "The watcher does not read; resume with the last token.") from None
-        raise
