@@ -17,6 +17,8 @@ from perdure.statuses import error_of_call
 from perdure.testing.v1 import test_service_pb2
 from perdure.v1 import admin_service_pb2, worker_service_pb2, workflow_service_pb2
 
+NARROW = [("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 65_536)]
+"""No more is taken in than is read: by itself gRPC would make room for many MiB."""
 KNOWN = (error_details_pb2, test_service_pb2, admin_service_pb2, worker_service_pb2, workflow_service_pb2)
 """Whose messages the descriptors are taken from."""
 
@@ -66,6 +68,7 @@ class RawCalls:
 
     async def _read(self, call: Any, fields: Line) -> AsyncIterator[Any]:
         count = 0
+        await self._hold(count, fields)
         async for item in call:
             if fields.get("tell"):
                 write({"event": "call_response", "call": fields["id"], "response": json_format.MessageToDict(item)})
@@ -73,15 +76,18 @@ class RawCalls:
             count += 1
             if count == fields.get("take"):
                 return
-            if count == fields.get("hold"):
-                gate = self._held[fields["id"]] = asyncio.Event()
-                write({"event": "call_held", "call": fields["id"]})
-                await gate.wait()
+            await self._hold(count, fields)
+
+    async def _hold(self, count: int, fields: Line) -> None:
+        if count == fields.get("hold"):
+            gate = self._held[fields["id"]] = asyncio.Event()
+            write({"event": "call_held", "call": fields["id"]})
+            await gate.wait()
 
     def _opened(self) -> grpc.aio.Channel:
         if self._channel is None:
             credentials, named = channel_credentials(self._config, None)
-            options = [item for item in channel_options(alone=True) if item[0] != "grpc.service_config"] + named
+            options = [item for item in channel_options(alone=True) if item[0] != "grpc.service_config"] + named + NARROW
             if credentials is None:
                 self._channel = grpc.aio.insecure_channel(self._config.address, options=options)
             else:
