@@ -45,14 +45,38 @@ func (d Definitions) Validate(ctx context.Context, definition *perdurev1.Definit
 	return d.register(ctx, &perdurev1.RegisterDefinitionRequest{Definition: definition, ValidateOnly: true})
 }
 
-// Register stores a definition; the same content again changes nothing. It becomes the active one only if the type has none.
-func (d Definitions) Register(ctx context.Context, definition *perdurev1.Definition) (*Registered, error) {
-	return d.register(ctx, &perdurev1.RegisterDefinitionRequest{Definition: definition})
+// RegisterOption says what else happens to a definition that is registered.
+type RegisterOption interface {
+	applyToRegister(*perdurev1.RegisterDefinitionRequest)
+}
+
+type registerOption func(*perdurev1.RegisterDefinitionRequest)
+
+func (o registerOption) applyToRegister(to *perdurev1.RegisterDefinitionRequest) { o(to) }
+
+// Activate also makes it the one that new starts of its type use.
+func Activate() RegisterOption {
+	return registerOption(func(to *perdurev1.RegisterDefinitionRequest) { to.Activate = true })
+}
+
+// UpdatePolicy also takes its policies, where it is known already with others.
+func UpdatePolicy() RegisterOption {
+	return registerOption(func(to *perdurev1.RegisterDefinitionRequest) { to.UpdatePolicy = true })
+}
+
+// Register stores a definition; the same content again changes nothing. By itself it becomes the active one only if the type
+// has none and the server says so, as `perdure dev` does.
+func (d Definitions) Register(ctx context.Context, definition *perdurev1.Definition, options ...RegisterOption) (*Registered, error) {
+	request := &perdurev1.RegisterDefinitionRequest{Definition: definition}
+	for _, option := range options {
+		option.applyToRegister(request)
+	}
+	return d.register(ctx, request)
 }
 
 // Apply registers a definition, takes its policies, and makes it the one that new starts of its type use.
 func (d Definitions) Apply(ctx context.Context, definition *perdurev1.Definition) (*Registered, error) {
-	return d.register(ctx, &perdurev1.RegisterDefinitionRequest{Definition: definition, Activate: true, UpdatePolicy: true})
+	return d.Register(ctx, definition, Activate(), UpdatePolicy())
 }
 
 func (d Definitions) register(ctx context.Context, request *perdurev1.RegisterDefinitionRequest) (*Registered, error) {

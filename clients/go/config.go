@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
-	"google.golang.org/grpc/codes"
 )
 
 // Where the server is if nothing says otherwise: where `perdure dev` and `perdure serve` listen.
@@ -161,5 +160,5 @@ func firstOf(values ...string) string {
 
 // setting is an error about a setting of this program.
 func setting(format string, arguments ...any) *Error {
-	return &Error{Message: fmt.Sprintf(format, arguments...), Reason: ReasonInvalidArgument, Code: codes.InvalidArgument}
+	return &Error{Message: fmt.Sprintf(format, arguments...), Reason: ReasonInvalidArgument}
 }

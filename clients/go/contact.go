@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -85,7 +86,11 @@ func (c *contact) unary(
 		defer cancel()
 		ctx = bounded
 	}
-	message, err := sealed(request.(proto.Message), c.config.Codec)
+	isOnce, codec := isOnce(options), c.config.Codec
+	if isOnce {
+		codec = nil
+	}
+	message, err := sealed(request.(proto.Message), codec)
 	if err != nil {
 		return err
 	}
@@ -94,13 +99,13 @@ func (c *contact) unary(
 		err := errorOf(invoke(c.described(ctx), method, message, reply, connection, options...))
 		if err == nil {
 			c.reached.Store(true)
-			if c.config.Codec != nil {
-				unseal(reply.(proto.Message), c.config.Codec)
+			if codec != nil {
+				unseal(reply.(proto.Message), codec)
 			}
 			return nil
 		}
 		pause, again := c.pause(ctx, err, began, interval)
-		if !again || !isRepeatable(method) {
+		if !again || isOnce || !isRepeatable(method) {
 			return c.explained(err)
 		}
 		if !sleep(ctx, pause) {
@@ -108,6 +113,18 @@ func (c *contact) unary(
 		}
 		interval = min(wire.RetryMaxInterval, interval*2)
 	}
+}
+
+// Once is an option of one call on [Client.Conn]: it is made once, and values travel as they are, past the codec.
+func Once() grpc.CallOption { return once{} }
+
+type once struct{ grpc.EmptyCallOption }
+
+func isOnce(options []grpc.CallOption) bool {
+	return slices.ContainsFunc(options, func(option grpc.CallOption) bool {
+		_, ok := option.(once)
+		return ok
+	})
 }
 
 // isRepeatable: UNAVAILABLE is the one code that may be retried blindly, where an id makes a repeat harmless.
@@ -181,17 +198,22 @@ func (c *contact) stream(
 		c.note(err)
 		return nil, err
 	}
-	return &typedStream{found, c}, nil
+	codec := c.config.Codec
+	if isOnce(options) {
+		codec = nil
+	}
+	return &typedStream{found, c, codec}, nil
 }
 
 // typedStream gives typed errors, and puts values through the codec.
 type typedStream struct {
 	grpc.ClientStream
 	contact *contact
+	codec   Codec
 }
 
 func (s *typedStream) SendMsg(message any) error {
-	found, err := sealed(message.(proto.Message), s.contact.config.Codec)
+	found, err := sealed(message.(proto.Message), s.codec)
 	if err != nil {
 		return err
 	}
@@ -213,8 +235,8 @@ func (s *typedStream) RecvMsg(message any) error {
 		return err
 	}
 	s.contact.reached.Store(true)
-	if codec := s.contact.config.Codec; codec != nil {
-		unseal(message.(proto.Message), codec)
+	if s.codec != nil {
+		unseal(message.(proto.Message), s.codec)
 	}
 	return nil
 }

@@ -216,6 +216,15 @@ func (c Context) Labels() map[string]string { return maps.Clone(c.activity.claim
 // LastFailure is that of the attempt before, in this generation. Nil: none.
 func (c Context) LastFailure() *Failure { return failureOf(c.activity.claim.GetLastFailure()) }
 
+// FailedInputs are the failures of steps that this one goes on after, by name; see also [Try].
+func (c Context) FailedInputs() map[string]*Failure {
+	made := map[string]*Failure{}
+	for name, failure := range c.activity.claim.GetFailedInputs() {
+		made[name] = failureOf(failure)
+	}
+	return made
+}
+
 // Traceparent is the W3C trace context of this attempt's span. Empty: not traced. The context itself carries the span.
 func (c Context) Traceparent() string { return c.activity.claim.GetTraceparent() }
 

@@ -76,6 +76,9 @@ var (
 	retryKeys = []string{
 		"max_attempts", "unlimited", "initial_interval", "backoff_coefficient", "max_interval", "jitter", "non_retryable",
 	}
+	waitKeys      = []string{"wait", "after", "version", "description", "branches", "compensate_with"}
+	onExhausted   = []string{"fail_workflow", "hold", "skip_dependants", "continue"}
+	parentCloses  = []string{"cancel", "terminate", "abandon"}
 	conditionKeys = []string{"signal", "count", "after", "at", "name", "choose"}
 )
 
@@ -145,9 +148,9 @@ func (r *fieldReader) step(path, name string, told fields) *perdurev1.StepDefini
 		}
 	}
 	if wait := told.get("wait"); wait != nil {
-		for _, key := range []string{"attempt_timeout", "needs", "permits", "queue", "retry", "silence_timeout"} {
-			if told.get(key) != nil {
-				r.fault(path+"."+key, "does not belong to a step that waits")
+		for _, field := range told {
+			if !slices.Contains(waitKeys, field.name) {
+				r.fault(path+"."+field.name, "does not belong to a step that waits")
 			}
 		}
 		made.Kind = &perdurev1.StepDefinition_Wait{Wait: &perdurev1.WaitStep{Wait: r.wait(path+".wait", wait)}}
@@ -166,6 +169,11 @@ func (r *fieldReader) wait(path string, value *yaml.Node) *perdurev1.Wait {
 	conditions := []*yaml.Node{value}
 	if list := told.get("any_of"); list != nil {
 		conditions = r.items(list)
+		for _, field := range told {
+			if field.name != "any_of" {
+				r.fault(path+"."+field.name, "does not belong beside `any_of`: put it into one of the conditions")
+			}
+		}
 	}
 	for index, item := range conditions {
 		place := fmt.Sprintf("%s.any_of[%d]", path, index)
@@ -188,6 +196,8 @@ func (r *fieldReader) condition(place string, told fields) *perdurev1.WaitCondit
 	switch {
 	case kinds != 1:
 		r.fault(place, "is one of: `signal`, `after` (a duration), `at` (a time)")
+	case told.get("count") != nil && signal == nil:
+		r.fault(place+".count", "counts signals, and this condition waits for none")
 	case signal != nil:
 		count := int32(1)
 		if given := r.integer(place+".count", told.get("count")); given != nil && *given != 0 {
@@ -218,11 +228,10 @@ func (r *fieldReader) policy(path string, told fields, to *perdurev1.StepPolicy)
 		to.Retry = r.retry(path+".retry", r.mapping(path+".retry", retry, retryKeys))
 	}
 	if exhausted := r.text(path+".on_exhausted", told.get("on_exhausted")); exhausted != "" {
-		value, ok := perdurev1.StepPolicy_OnExhausted_value["ON_EXHAUSTED_"+strings.ToUpper(exhausted)]
-		if !ok {
-			r.fault(path+".on_exhausted", "is one of fail_workflow, hold, skip_dependants, continue")
+		if !slices.Contains(onExhausted, exhausted) {
+			r.fault(path+".on_exhausted", "is one of "+strings.Join(onExhausted, ", "))
 		}
-		to.OnExhausted = perdurev1.StepPolicy_OnExhausted(value)
+		to.OnExhausted = perdurev1.StepPolicy_OnExhausted(perdurev1.StepPolicy_OnExhausted_value["ON_EXHAUSTED_"+strings.ToUpper(exhausted)])
 	}
 	for _, permit := range r.mapping(path+".permits", told.get("permits"), nil) {
 		units := int32(1)
@@ -275,10 +284,10 @@ func (r *fieldReader) children(path string, told fields, step *perdurev1.StepDef
 	}
 	step.Policy.MaxInFlight = r.integer(path+".max_in_flight", told.get("max_in_flight"))
 	if parentClose := r.text(path+".parent_close", told.get("parent_close")); parentClose != "" {
-		value, ok := perdurev1.StepPolicy_ParentClosePolicy_value["PARENT_CLOSE_POLICY_"+strings.ToUpper(parentClose)]
-		if !ok {
-			r.fault(path+".parent_close", "is one of cancel, terminate, abandon")
+		if !slices.Contains(parentCloses, parentClose) {
+			r.fault(path+".parent_close", "is one of "+strings.Join(parentCloses, ", "))
 		}
+		value := perdurev1.StepPolicy_ParentClosePolicy_value["PARENT_CLOSE_POLICY_"+strings.ToUpper(parentClose)]
 		step.Policy.ParentClose = perdurev1.StepPolicy_ParentClosePolicy(value)
 	}
 }

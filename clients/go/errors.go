@@ -209,7 +209,7 @@ func claimLost(cause string) *Error {
 
 // invalid is an error about a value of this program's own, made before any call.
 func invalid(reason Reason, format string, arguments ...any) *Error {
-	return &Error{Message: fmt.Sprintf(format, arguments...), Reason: reason, Code: codes.InvalidArgument}
+	return &Error{Message: fmt.Sprintf(format, arguments...), Reason: reason}
 }
 
 // codeName is the code as the protocol spells it, such as NOT_FOUND.

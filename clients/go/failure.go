@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	perdurev1 "github.com/perdure/perdure/clients/go/gen/perdure/v1"
@@ -33,7 +32,8 @@ type Failure struct {
 	Details any
 	// NonRetryable ends the step's attempts at once, whatever its policy says.
 	NonRetryable bool
-	// RetryAfter is a wish for the time until the next attempt; it wins over the policy's back-off. 0: by policy.
+	// RetryAfter is a wish for the time until the next attempt; it wins over the policy's back-off. 0: by policy. [AtOnce]:
+	// without any pause.
 	RetryAfter time.Duration
 }
 
@@ -45,6 +45,9 @@ func (f *Failure) Error() string {
 	return f.Type + ": " + f.Message
 }
 
+// AtOnce is a [Failure.RetryAfter] without any pause.
+const AtOnce time.Duration = -1
+
 // PanicType is the failure type of a step that panicked.
 const PanicType = "panic"
 
@@ -55,6 +58,9 @@ func failureOf(message *perdurev1.Failure) *Failure {
 	found := &Failure{
 		Type: message.GetType(), Message: failureText(message),
 		NonRetryable: message.GetNonRetryable(), RetryAfter: message.GetRetryAfter().AsDuration(),
+	}
+	if message.GetRetryAfter() != nil && found.RetryAfter == 0 {
+		found.RetryAfter = AtOnce
 	}
 	if message.GetDetails() != nil {
 		found.Details = PayloadOf(message.GetDetails())
@@ -72,8 +78,8 @@ func failureMessage(err error, stack string) *perdurev1.Failure {
 	case errors.As(err, &own):
 		message.Type, message.Message = cut(own.Type, wire.FailureTypeBytes), own.Message
 		message.NonRetryable = own.NonRetryable
-		if own.RetryAfter > 0 {
-			message.RetryAfter = durationpb.New(own.RetryAfter)
+		if own.RetryAfter != 0 {
+			message.RetryAfter = durationpb.New(max(0, own.RetryAfter))
 		}
 		details = own.Details
 	case errors.As(err, &undecodable):
@@ -125,7 +131,7 @@ func isPayloadFault(err error) bool {
 	if !errors.As(err, &found) {
 		return false
 	}
-	return found.Code == codes.InvalidArgument && (found.Reason == ReasonPayloadInvalid || found.Reason == ReasonPayloadTooLarge)
+	return found.Reason == ReasonPayloadInvalid || found.Reason == ReasonPayloadTooLarge
 }
 
 // failureType names an error by the outermost type in its chain that is not just a wrapper of text.

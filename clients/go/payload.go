@@ -8,8 +8,6 @@ import (
 	"reflect"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	perdurev1 "github.com/perdure/perdure/clients/go/gen/perdure/v1"
 )
 
@@ -206,11 +204,4 @@ func orNoValue(payload *perdurev1.Payload) *perdurev1.Payload {
 		return &perdurev1.Payload{}
 	}
 	return payload
-}
-
-func clonePayload(payload *perdurev1.Payload) *perdurev1.Payload {
-	if payload == nil {
-		return nil
-	}
-	return proto.Clone(payload).(*perdurev1.Payload)
 }

@@ -44,8 +44,9 @@ type planning struct {
 }
 
 func (p *planning) add(ctx context.Context, served *Served) error {
+	contract := firstOf(served.contract, p.worker.options.contracts[served.workflowType][served.step])
 	index := -1
-	if served.contract == "" {
+	if contract == "" {
 		index = p.offer(served)
 	}
 	pool := p.pool(served, index)
@@ -53,7 +54,6 @@ func (p *planning) add(ctx context.Context, served *Served) error {
 		pool.Steps = append(pool.Steps, served.step)
 		return nil
 	}
-	contract := served.contract
 	if contract == "" {
 		var err error
 		if contract, err = p.activeContract(ctx, served); err != nil {

@@ -108,7 +108,7 @@ func (r *runner) all() []*activity {
 }
 
 // idleWithin waits until no activity runs; false: the time is over, or somebody is in a hurry.
-func (r *runner) idleWithin(limit time.Duration, hurry <-chan struct{}) bool {
+func (r *runner) idleWithin(limit time.Duration, hurry, hurryToo <-chan struct{}) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	idle := r.whenIdle()
@@ -117,6 +117,7 @@ func (r *runner) idleWithin(limit time.Duration, hurry <-chan struct{}) bool {
 		return true
 	case <-timer.C:
 	case <-hurry:
+	case <-hurryToo:
 	}
 	return r.count() == 0
 }

@@ -31,7 +31,7 @@ type Served struct {
 // Out is what dependants get: any JSON value, []byte, [Payload], [None], [Chosen] for a step with branches, or [Page] for one
 // that brings the items of a map step. The function may also return a [Wait] or a [Failure] as its error.
 //
-// The step's contract is that of [Contract], else of a definition given to the worker by [Offer] or [Register], else of the
+// The step's contract is that of [Contract] or [Contracts], else of a definition given to the worker by [Offer] or [Register], else of the
 // type's active definition when the worker begins. A claim of another contract is never run.
 func Serve[In, Out any](workflowType, step string, activity func(Context, In) (Out, error), options ...ServeOption) *Served {
 	made := &Served{workflowType: workflowType, step: step}

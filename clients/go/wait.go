@@ -156,6 +156,16 @@ func (w *Woken[T]) fill(condition string, wakes []*perdurev1.Wake) error {
 	return nil
 }
 
+// DecodeWoken reads the output of a wait step as it travels, with the signals' content as T.
+func DecodeWoken[T any](payload Payload) (Woken[T], error) {
+	var made Woken[T]
+	result, err := parseWaitResult(payload.message)
+	if err != nil {
+		return made, err
+	}
+	return made, made.fill(result.GetCondition(), result.GetWakes())
+}
+
 // wokenFiller is what a *Woken[T] is, whatever its T.
 type wokenFiller interface {
 	fill(condition string, wakes []*perdurev1.Wake) error

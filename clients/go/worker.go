@@ -30,6 +30,9 @@ type Worker struct {
 
 	once  sync.Once
 	ready chan struct{}
+	// hurry is closed when the grace should end.
+	hurry     chan struct{}
+	hurryOnce sync.Once
 
 	mutex  sync.Mutex
 	runner *runner
@@ -44,6 +47,8 @@ type workerOptions struct {
 	lease   time.Duration
 	labels  map[string]string
 	fault   error
+	// contracts are by type and step.
+	contracts map[string]map[string]string
 }
 
 // WorkerOption is a step that a worker serves ([Serve]), or says something about the worker as a whole.
@@ -86,6 +91,17 @@ func WorkerLabel(name, value string) WorkerOption {
 	})
 }
 
+// Contracts are those that the steps of a type were built for, by step, as the code says that `perdure definitions generate`
+// writes: perdure.Contracts(note.WorkflowType, note.Contracts()). [Contract] of one step is stronger.
+func Contracts(workflowType string, contracts map[string]string) WorkerOption {
+	return workerOption(func(to *workerOptions) {
+		if to.contracts == nil {
+			to.contracts = map[string]map[string]string{}
+		}
+		to.contracts[workflowType] = contracts
+	})
+}
+
 // Offer brings definitions along, whose contracts the worker's steps are built for; they are not registered.
 func Offer(definitions ...*perdurev1.Definition) WorkerOption { return offered(definitions, false) }
 
@@ -107,6 +123,7 @@ func (c *Client) Worker(options ...WorkerOption) *Worker {
 		client:  c,
 		options: workerOptions{slots: wire.DefaultSlots, grace: wire.StopGrace},
 		ready:   make(chan struct{}),
+		hurry:   make(chan struct{}),
 	}
 	for _, option := range options {
 		option.applyToWorker(&made.options)
@@ -123,6 +140,9 @@ func (w *Worker) ID() string { return w.options.id }
 
 // Ready is closed when the server has let the worker in.
 func (w *Worker) Ready() <-chan struct{} { return w.ready }
+
+// Hurry ends the grace of a worker that stops, or will: what still runs is cancelled, and its claims are given back.
+func (w *Worker) Hurry() { w.hurryOnce.Do(func() { close(w.hurry) }) }
 
 // Running is how many activities run now.
 func (w *Worker) Running() int {
@@ -205,10 +225,10 @@ func (w *Worker) connect(ctx context.Context, running *session.Session) error {
 func (w *Worker) stop(ctx context.Context, running *session.Session) {
 	running.Drain(w.options.grace)
 	runner := w.runner
-	if !runner.idleWithin(w.options.grace, hurryOf(ctx)) {
+	if !runner.idleWithin(w.options.grace, w.hurry, hurryOf(ctx)) {
 		w.client.logger.Info("the grace is over: activities are stopped, their claims given back", "count", runner.count())
 		runner.releaseAll()
-		if !runner.idleWithin(wire.UnwindTimeout, nil) {
+		if !runner.idleWithin(wire.UnwindTimeout, nil, nil) {
 			runner.abandonAll()
 		}
 	}

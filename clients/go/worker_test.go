@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,18 +85,14 @@ func TestRenewalsGoOnWhileAStepComputesAndALargeResultHangs(t *testing.T) {
 		<-release
 		return &perdurev1.CompleteResponse{}, nil
 	}
-	stopComputing := make(chan struct{})
+	var stopComputing atomic.Bool
 	server.work(func(ctx perdure.Context, _ perdure.Inputs) (any, error) {
 		if ctx.BusinessKey() == "large" {
 			return strings.Repeat("x", 300<<10), nil
 		}
-		for { // a computation that never blocks
-			select {
-			case <-stopComputing:
-				return nil, nil
-			default:
-			}
+		for !stopComputing.Load() { // a computation that never blocks
 		}
+		return nil, nil
 	})
 	stream := server.accept()
 	stream.grant(claim("large"), claim("busy"))
@@ -108,7 +105,7 @@ func TestRenewalsGoOnWhileAStepComputesAndALargeResultHangs(t *testing.T) {
 		stream.renewed(renewal.GetRenewId())
 	}
 	close(release)
-	close(stopComputing)
+	stopComputing.Store(true)
 	stream.result()
 }
 

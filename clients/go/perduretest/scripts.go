@@ -25,8 +25,8 @@ func Completes(step string, output any) Script {
 // Fails: the attempt fails, and is retried by policy.
 func Fails(step string, failure *perdure.Failure) Script {
 	told := &perdurev1.Failure{Type: failure.Type, Message: failure.Message, NonRetryable: failure.NonRetryable}
-	if failure.RetryAfter > 0 {
-		told.RetryAfter = durationpb.New(failure.RetryAfter)
+	if failure.RetryAfter != 0 {
+		told.RetryAfter = durationpb.New(max(0, failure.RetryAfter))
 	}
 	var err error
 	if failure.Details != nil {
