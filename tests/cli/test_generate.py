@@ -75,11 +75,13 @@ def test_go_takes_its_constants(tmp_path: Path) -> None:
     assert accepted("go", "vet", path, directory=tmp_path) == ""
 
 
+@pytest.mark.slow
 def test_typescript_takes_its_constants(tmp_path: Path) -> None:
     path = copied("typescript", tmp_path)
     assert accepted(TSC, "--noEmit", "--strict", "--target", "es2022", path, directory=tmp_path) == ""
 
 
+@pytest.mark.slow
 def test_java_takes_its_constants(tmp_path: Path) -> None:
     path = copied("java", tmp_path)
     assert accepted("javac", "-Xlint:all", "-Xdoclint:all/protected", "-Werror", "-d", tmp_path, path, directory=tmp_path) == ""
