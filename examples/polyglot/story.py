@@ -39,6 +39,15 @@ class Runner:
     language: str
     """Who really runs it: its own language, or Python where that is not here."""
     process: Process
+    lives: int = 3
+    """How often it may end before it has begun anything, as on a machine that is too busy for its first contact with the server."""
+
+    def watch(self) -> None:
+        """What a supervisor does. Raises ProcessError if it has ended by itself once too often."""
+        if not self.process.is_running and self.lives > 1 and not self.process.has_printed('"began"'):
+            self.lives -= 1
+            self.process.start()
+        self.process.check()
 
     def began(self, key: str) -> list[dict[str, Any]]:
         """What it has told of its claims of this workflow."""
@@ -154,7 +163,7 @@ async def _until(happened: Callable[[], object], story: Story, what: str) -> Non
     deadline = time.monotonic() + PATIENCE.total_seconds()
     while not happened():
         for one in story.runners:
-            one.process.check()
+            one.watch()
         if time.monotonic() > deadline:
             ends = "\n".join(f"--- {one.step}:\n{one.process.last_lines()}" for one in story.runners)
             raise TimeoutError(f"not within {PATIENCE}: {what}\n{ends}")

@@ -87,7 +87,7 @@ GO: Final = Language(
             ("go", "run", STATICCHECK, "./..."),
         ),
         "conformance": CASES,
-        "samples": (("go", "test", "./samples/..."),),
+        "samples": (("go", "test", "-race", "./samples/..."),),
         "package": (("go", "mod", "verify"), ("go", "list", "-m")),
     },
 )
@@ -118,7 +118,7 @@ JAVA: Final = Language(
     verbs={
         "generate": (("./generate.sh", "{out}/src/generated/java"),),
         "build": (("mvn", "-B", "-q", "test-compile"),),
-        "test": (("mvn", "-B", "-q", "test"),),
+        "test": (("mvn", "-B", "-q", "-Dtest=!SamplesTest", "test"),),
         # The compiler is the linter: -Xlint:all, documentation of all that is public, and -Werror.
         "lint": (("mvn", "-B", "-q", "test-compile"),),
         "conformance": CASES,
