@@ -1575,7 +1575,7 @@ type MigrateWorkflowsRequest struct {
 	AcceptedLosses []MigrationLoss `protobuf:"varint,7,rep,packed,name=accepted_losses,json=acceptedLosses,proto3,enum=perdure.v1.MigrationLoss" json:"accepted_losses,omitempty"`
 	// Counts and lists, and changes nothing.
 	ValidateOnly bool `protobuf:"varint,8,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
-	// Makes a repeat recognisable. Required unless validate_only.
+	// Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
 	RequestId string `protobuf:"bytes,9,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Why, for the audit trail.
 	Reason string `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -2580,7 +2580,7 @@ type ResolveStepRequest struct {
 	Resolution *StepResolution `protobuf:"bytes,3,opt,name=resolution,proto3" json:"resolution,omitempty"`
 	// Why. Required.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Makes a repeat recognisable. Empty: not.
+	// Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Only if the workflow is unchanged since; else REVISION_CONFLICT. Empty: always.
 	Etag string `protobuf:"bytes,6,opt,name=etag,proto3" json:"etag,omitempty"`
@@ -2751,7 +2751,7 @@ type UpdateStepOptionsRequest struct {
 	Update *StepPolicyUpdate `protobuf:"bytes,2,opt,name=update,proto3" json:"update,omitempty"`
 	// Why, for the audit trail.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Makes a repeat recognisable. Empty: not.
+	// Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
 	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Only if the workflow is unchanged since; else REVISION_CONFLICT. Empty: always.
 	Etag string `protobuf:"bytes,5,opt,name=etag,proto3" json:"etag,omitempty"`
@@ -3101,7 +3101,7 @@ type ImportOptions struct {
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Its key there. Empty: as exported. In use: WORKFLOW_ALREADY_EXISTS.
 	BusinessKey string `protobuf:"bytes,2,opt,name=business_key,json=businessKey,proto3" json:"business_key,omitempty"`
-	// Makes a repeat recognisable. Empty: not.
+	// Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
 	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Checks and stores nothing.
 	ValidateOnly  bool `protobuf:"varint,4,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
@@ -3225,7 +3225,7 @@ type StartBatchRequest struct {
 	Operation *BatchOperation `protobuf:"bytes,3,opt,name=operation,proto3" json:"operation,omitempty"`
 	// Why, for people and the audit trail.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Makes a repeat answer the same batch. Required unless validate_only.
+	// Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Counts, and starts nothing.
 	ValidateOnly bool `protobuf:"varint,6,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
@@ -3717,7 +3717,7 @@ type PurgeWorkflowsRequest struct {
 	Filter *WorkflowFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Why, for the audit trail.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Makes a repeat answer the same batch. Required unless validate_only.
+	// Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
 	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Counts, and deletes nothing.
 	ValidateOnly bool `protobuf:"varint,5,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
@@ -3881,7 +3881,7 @@ type RedactPayloadsRequest struct {
 	Steps []string `protobuf:"bytes,5,rep,name=steps,proto3" json:"steps,omitempty"`
 	// Why, for the audit trail.
 	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Makes a repeat recognisable. Required unless validate_only.
+	// Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
 	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Counts, and changes nothing.
 	ValidateOnly  bool `protobuf:"varint,8,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
@@ -4084,7 +4084,7 @@ type PutScheduleRequest struct {
 	Schedule *Schedule `protobuf:"bytes,1,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	// Which fields count when it exists, such as `paused`. Empty: all; unset ones return to their defaults.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
-	// Makes a repeat recognisable. Empty: not.
+	// Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
 	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Checks, tells the next firings, and stores nothing.
 	ValidateOnly  bool `protobuf:"varint,4,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
@@ -4351,7 +4351,7 @@ type TriggerScheduleRequest struct {
 	ScheduleId string `protobuf:"bytes,2,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
 	// Instead of the schedule's. Unspecified: the schedule's.
 	Overlap Schedule_Overlap `protobuf:"varint,3,opt,name=overlap,proto3,enum=perdure.v1.Schedule_Overlap" json:"overlap,omitempty"`
-	// Makes a repeat answer the same firing. Required.
+	// Makes a repeat answer the same firing; with other content: REQUEST_ID_REUSED. Required.
 	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Planned time to put into the key. Absent: now.
 	PlannedTime   *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=planned_time,json=plannedTime,proto3" json:"planned_time,omitempty"`
@@ -4596,7 +4596,7 @@ type PutNamespaceRequest struct {
 	Namespace *Namespace `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Which fields count when it exists. Empty: all; unset ones return to their defaults.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
-	// Makes a repeat recognisable. Empty: not.
+	// Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
 	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Checks and changes nothing.
 	ValidateOnly  bool `protobuf:"varint,4,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`

@@ -751,7 +751,8 @@ type MapPage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Inputs of the next children, in order. At most 1,000.
 	Children []*Payload `protobuf:"bytes,1,rep,name=children,proto3" json:"children,omitempty"`
-	// Where the next page begins. Absent: this was the last page.
+	// Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+	// step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
 	Cursor        *Payload `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -62,9 +62,9 @@ const (
 	ErrorReason_ERROR_REASON_START_INPUT_MISMATCH ErrorReason = 20
 	// ALREADY_EXISTS: the key is in use and the policy is REJECT [state, round].
 	ErrorReason_ERROR_REASON_WORKFLOW_ALREADY_EXISTS ErrorReason = 21
-	// ALREADY_EXISTS: the request_id was used before for another request.
+	// ALREADY_EXISTS: the request_id was used before for a request with other content [request_id].
 	ErrorReason_ERROR_REASON_REQUEST_ID_REUSED ErrorReason = 22
-	// ALREADY_EXISTS: the signal_id was used before with another name or content.
+	// Not used: a signal_id that a run remembers is a repeat, whatever comes with it.
 	ErrorReason_ERROR_REASON_SIGNAL_ID_REUSED ErrorReason = 23
 	// NOT_FOUND: no such workflow or round.
 	ErrorReason_ERROR_REASON_WORKFLOW_NOT_FOUND ErrorReason = 30
@@ -102,11 +102,11 @@ const (
 	ErrorReason_ERROR_REASON_WORKFLOW_NOT_CLOSED ErrorReason = 61
 	// FAILED_PRECONDITION: the workflow is failing; it cannot be cancelled any more.
 	ErrorReason_ERROR_REASON_WORKFLOW_FAILING ErrorReason = 62
-	// FAILED_PRECONDITION: the workflow is cancelling.
+	// Not used: what a cancelling workflow refuses is told as WORKFLOW_STATE_INVALID, with the state.
 	ErrorReason_ERROR_REASON_WORKFLOW_CANCELLING ErrorReason = 63
-	// FAILED_PRECONDITION: the workflow is paused.
+	// Not used: to pause what is paused is a repeat, and starts and signals are accepted.
 	ErrorReason_ERROR_REASON_WORKFLOW_PAUSED ErrorReason = 64
-	// FAILED_PRECONDITION: the workflow is not paused.
+	// Not used: to resume what is not paused is a repeat.
 	ErrorReason_ERROR_REASON_WORKFLOW_NOT_PAUSED ErrorReason = 65
 	// FAILED_PRECONDITION: the verb is not allowed in this state [state].
 	ErrorReason_ERROR_REASON_WORKFLOW_STATE_INVALID ErrorReason = 66
@@ -120,7 +120,7 @@ const (
 	ErrorReason_ERROR_REASON_DOCUMENT_FULL ErrorReason = 70
 	// FAILED_PRECONDITION: the definition is active or has open workflows [open_count].
 	ErrorReason_ERROR_REASON_DEFINITION_IN_USE ErrorReason = 80
-	// FAILED_PRECONDITION: the definition is paused.
+	// Not used: starts and signals are accepted while a definition is paused.
 	ErrorReason_ERROR_REASON_DEFINITION_PAUSED ErrorReason = 81
 	// FAILED_PRECONDITION: permits of the resource are held or asked for [holder_count].
 	ErrorReason_ERROR_REASON_RESOURCE_IN_USE ErrorReason = 82

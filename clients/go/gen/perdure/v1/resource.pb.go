@@ -736,7 +736,7 @@ type Queue struct {
 	DefinitionFingerprint string `protobuf:"bytes,4,opt,name=definition_fingerprint,json=definitionFingerprint,proto3" json:"definition_fingerprint,omitempty"`
 	// The step.
 	Step string `protobuf:"bytes,5,opt,name=step,proto3" json:"step,omitempty"`
-	// QUEUED, NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
+	// QUEUED, PAUSED (its definition is), NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
 	Phase Phase `protobuf:"varint,6,opt,name=phase,proto3,enum=perdure.v1.Phase" json:"phase,omitempty"`
 	// Since when the phase holds.
 	PhaseSinceTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=phase_since_time,json=phaseSinceTime,proto3" json:"phase_since_time,omitempty"`

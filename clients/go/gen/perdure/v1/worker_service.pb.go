@@ -1112,7 +1112,8 @@ func (x *StreamHeartbeat) GetHeartbeatId() int64 {
 	return 0
 }
 
-// The worker stops.
+// The worker stops. When it then closes its side of the stream and holds no claim, its session ends at once, and it is listed no more.
+// A stream that breaks, or is closed without this, ends no session: its lease does, unless the worker comes back.
 type Drain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How long it will still run what it holds, then it releases the rest. Absent: unknown.

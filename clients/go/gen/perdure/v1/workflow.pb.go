@@ -1411,7 +1411,9 @@ type ParentRef struct {
 	// Its map or child step.
 	Step string `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
 	// Which item, from 0.
-	Index         int64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	Index int64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	// Which generation of that step: rises when its children are started anew. Those of an earlier one are left behind.
+	Generation    int32 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1463,6 +1465,13 @@ func (x *ParentRef) GetStep() string {
 func (x *ParentRef) GetIndex() int64 {
 	if x != nil {
 		return x.Index
+	}
+	return 0
+}
+
+func (x *ParentRef) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
 	}
 	return 0
 }
@@ -2203,11 +2212,14 @@ const file_perdure_v1_workflow_proto_rawDesc = "" +
 	"\x11OUTCOME_TIMED_OUT\x10\t\x12\x12\n" +
 	"\x0eOUTCOME_FENCED\x10\n" +
 	"B\x11\n" +
-	"\x0f_last_frame_seq\"j\n" +
+	"\x0f_last_frame_seq\"\x8a\x01\n" +
 	"\tParentRef\x123\n" +
 	"\bworkflow\x18\x01 \x01(\v2\x17.perdure.v1.WorkflowRefR\bworkflow\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\tR\x04step\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x03R\x05index\"\xbb\x01\n" +
+	"\x05index\x18\x03 \x01(\x03R\x05index\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x04 \x01(\x05R\n" +
+	"generation\"\xbb\x01\n" +
 	"\n" +
 	"CancelInfo\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\tR\x05actor\x12\x16\n" +

@@ -3016,7 +3016,8 @@ type QueueBlocker struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which queue.
 	Queue string `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	// About how many steps are before it.
+	// How many workflows whose same step waits in this queue are served before it, by ready time, priority and fairness. What the same
+	// workers do besides is not counted, and more urgent ones may still come. 0 also while Redis cannot be asked.
 	AheadCount int64 `protobuf:"varint,2,opt,name=ahead_count,json=aheadCount,proto3" json:"ahead_count,omitempty"`
 	// Workers that serve this step's contract.
 	WorkerCount int32 `protobuf:"varint,3,opt,name=worker_count,json=workerCount,proto3" json:"worker_count,omitempty"`
@@ -3923,7 +3924,7 @@ type ReplayWorkflowRequest struct {
 	ReopenSteps []string `protobuf:"bytes,2,rep,name=reopen_steps,json=reopenSteps,proto3" json:"reopen_steps,omitempty"`
 	// Why, for people. At most 4 KiB.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Makes a repeat recognisable. Empty: not.
+	// Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
 	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Only if unchanged since; else REVISION_CONFLICT. Empty: always.
 	Etag string `protobuf:"bytes,5,opt,name=etag,proto3" json:"etag,omitempty"`
@@ -4017,7 +4018,11 @@ type ReplayWorkflowResponse struct {
 	// Steps that were, or would be, reopened.
 	ReopenedSteps []string `protobuf:"bytes,4,rep,name=reopened_steps,json=reopenedSteps,proto3" json:"reopened_steps,omitempty"`
 	// It was reopened by the same request before.
-	Duplicate     bool `protobuf:"varint,5,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
+	Duplicate bool `protobuf:"varint,5,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
+	// Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+	// failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+	// `validate_only` tells them before.
+	InDoubtSteps  []string `protobuf:"bytes,6,rep,name=in_doubt_steps,json=inDoubtSteps,proto3" json:"in_doubt_steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4087,6 +4092,13 @@ func (x *ReplayWorkflowResponse) GetDuplicate() bool {
 	return false
 }
 
+func (x *ReplayWorkflowResponse) GetInDoubtSteps() []string {
+	if x != nil {
+		return x.InDoubtSteps
+	}
+	return nil
+}
+
 // Removes an ended workflow.
 type DeleteWorkflowRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4094,7 +4106,7 @@ type DeleteWorkflowRequest struct {
 	Workflow *WorkflowRef `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
 	// Why, for the audit trail.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Makes a repeat recognisable. Empty: not.
+	// Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
 	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Only if unchanged since; else REVISION_CONFLICT. Empty: always.
 	Etag string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
@@ -4541,13 +4553,14 @@ const file_perdure_v1_workflow_service_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x04 \x01(\tR\trequestId\x12\x12\n" +
 	"\x04etag\x18\x05 \x01(\tR\x04etag\x12#\n" +
-	"\rvalidate_only\x18\x06 \x01(\bR\fvalidateOnly\"\xda\x01\n" +
+	"\rvalidate_only\x18\x06 \x01(\bR\fvalidateOnly\"\x80\x02\n" +
 	"\x16ReplayWorkflowResponse\x123\n" +
 	"\bworkflow\x18\x01 \x01(\v2\x17.perdure.v1.WorkflowRefR\bworkflow\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x120\n" +
 	"\x05state\x18\x03 \x01(\x0e2\x1a.perdure.v1.Workflow.StateR\x05state\x12%\n" +
 	"\x0ereopened_steps\x18\x04 \x03(\tR\rreopenedSteps\x12\x1c\n" +
-	"\tduplicate\x18\x05 \x01(\bR\tduplicate\"\xbc\x01\n" +
+	"\tduplicate\x18\x05 \x01(\bR\tduplicate\x12$\n" +
+	"\x0ein_doubt_steps\x18\x06 \x03(\tR\finDoubtSteps\"\xbc\x01\n" +
 	"\x15DeleteWorkflowRequest\x123\n" +
 	"\bworkflow\x18\x01 \x01(\v2\x17.perdure.v1.WorkflowRefR\bworkflow\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1d\n" +

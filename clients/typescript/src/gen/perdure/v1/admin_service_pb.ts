@@ -888,7 +888,7 @@ export type MigrateWorkflowsRequest = Message<"perdure.v1.MigrateWorkflowsReques
   validateOnly: boolean;
 
   /**
-   * Makes a repeat recognisable. Required unless validate_only.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    *
    * @generated from field: string request_id = 9;
    */
@@ -1442,7 +1442,7 @@ export type ResolveStepRequest = Message<"perdure.v1.ResolveStepRequest"> & {
   reason: string;
 
   /**
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    *
    * @generated from field: string request_id = 5;
    */
@@ -1540,7 +1540,7 @@ export type UpdateStepOptionsRequest = Message<"perdure.v1.UpdateStepOptionsRequ
   reason: string;
 
   /**
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    *
    * @generated from field: string request_id = 4;
    */
@@ -1717,7 +1717,7 @@ export type ImportOptions = Message<"perdure.v1.ImportOptions"> & {
   businessKey: string;
 
   /**
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    *
    * @generated from field: string request_id = 3;
    */
@@ -1795,7 +1795,7 @@ export type StartBatchRequest = Message<"perdure.v1.StartBatchRequest"> & {
   reason: string;
 
   /**
-   * Makes a repeat answer the same batch. Required unless validate_only.
+   * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    *
    * @generated from field: string request_id = 5;
    */
@@ -2054,7 +2054,7 @@ export type PurgeWorkflowsRequest = Message<"perdure.v1.PurgeWorkflowsRequest"> 
   reason: string;
 
   /**
-   * Makes a repeat answer the same batch. Required unless validate_only.
+   * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    *
    * @generated from field: string request_id = 4;
    */
@@ -2175,7 +2175,7 @@ export type RedactPayloadsRequest = Message<"perdure.v1.RedactPayloadsRequest"> 
   reason: string;
 
   /**
-   * Makes a repeat recognisable. Required unless validate_only.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    *
    * @generated from field: string request_id = 7;
    */
@@ -2259,7 +2259,7 @@ export type PutScheduleRequest = Message<"perdure.v1.PutScheduleRequest"> & {
   updateMask?: FieldMask | undefined;
 
   /**
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    *
    * @generated from field: string request_id = 3;
    */
@@ -2413,7 +2413,7 @@ export type TriggerScheduleRequest = Message<"perdure.v1.TriggerScheduleRequest"
   overlap: Schedule_Overlap;
 
   /**
-   * Makes a repeat answer the same firing. Required.
+   * Makes a repeat answer the same firing; with other content: REQUEST_ID_REUSED. Required.
    *
    * @generated from field: string request_id = 4;
    */
@@ -2540,7 +2540,7 @@ export type PutNamespaceRequest = Message<"perdure.v1.PutNamespaceRequest"> & {
   updateMask?: FieldMask | undefined;
 
   /**
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    *
    * @generated from field: string request_id = 3;
    */

@@ -500,7 +500,8 @@ export type MapPage = Message<"perdure.v1.MapPage"> & {
   children: Payload[];
 
   /**
-   * Where the next page begins. Absent: this was the last page.
+   * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+   * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
    *
    * @generated from field: perdure.v1.Payload cursor = 2;
    */

@@ -135,14 +135,14 @@ export enum ErrorReason {
   WORKFLOW_ALREADY_EXISTS = 21,
 
   /**
-   * ALREADY_EXISTS: the request_id was used before for another request.
+   * ALREADY_EXISTS: the request_id was used before for a request with other content [request_id].
    *
    * @generated from enum value: ERROR_REASON_REQUEST_ID_REUSED = 22;
    */
   REQUEST_ID_REUSED = 22,
 
   /**
-   * ALREADY_EXISTS: the signal_id was used before with another name or content.
+   * Not used: a signal_id that a run remembers is a repeat, whatever comes with it.
    *
    * @generated from enum value: ERROR_REASON_SIGNAL_ID_REUSED = 23;
    */
@@ -270,21 +270,21 @@ export enum ErrorReason {
   WORKFLOW_FAILING = 62,
 
   /**
-   * FAILED_PRECONDITION: the workflow is cancelling.
+   * Not used: what a cancelling workflow refuses is told as WORKFLOW_STATE_INVALID, with the state.
    *
    * @generated from enum value: ERROR_REASON_WORKFLOW_CANCELLING = 63;
    */
   WORKFLOW_CANCELLING = 63,
 
   /**
-   * FAILED_PRECONDITION: the workflow is paused.
+   * Not used: to pause what is paused is a repeat, and starts and signals are accepted.
    *
    * @generated from enum value: ERROR_REASON_WORKFLOW_PAUSED = 64;
    */
   WORKFLOW_PAUSED = 64,
 
   /**
-   * FAILED_PRECONDITION: the workflow is not paused.
+   * Not used: to resume what is not paused is a repeat.
    *
    * @generated from enum value: ERROR_REASON_WORKFLOW_NOT_PAUSED = 65;
    */
@@ -333,7 +333,7 @@ export enum ErrorReason {
   DEFINITION_IN_USE = 80,
 
   /**
-   * FAILED_PRECONDITION: the definition is paused.
+   * Not used: starts and signals are accepted while a definition is paused.
    *
    * @generated from enum value: ERROR_REASON_DEFINITION_PAUSED = 81;
    */

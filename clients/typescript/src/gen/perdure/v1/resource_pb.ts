@@ -352,7 +352,7 @@ export type Queue = Message<"perdure.v1.Queue"> & {
   step: string;
 
   /**
-   * QUEUED, NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
+   * QUEUED, PAUSED (its definition is), NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
    *
    * @generated from field: perdure.v1.Phase phase = 6;
    */

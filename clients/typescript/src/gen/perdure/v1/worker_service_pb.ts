@@ -553,7 +553,8 @@ export const StreamHeartbeatSchema: GenMessage<StreamHeartbeat> = /*@__PURE__*/
   messageDesc(file_perdure_v1_worker_service, 8);
 
 /**
- * The worker stops.
+ * The worker stops. When it then closes its side of the stream and holds no claim, its session ends at once, and it is listed no more.
+ * A stream that breaks, or is closed without this, ends no session: its lease does, unless the worker comes back.
  *
  * @generated from message perdure.v1.Drain
  */

@@ -59,7 +59,7 @@ public interface DeleteWorkflowRequestOrBuilder extends
 
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 3;</code>
@@ -68,7 +68,7 @@ public interface DeleteWorkflowRequestOrBuilder extends
   java.lang.String getRequestId();
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 3;</code>

@@ -7,7 +7,8 @@ package io.perdure.v1;
 
 /**
  * <pre>
- * The worker stops.
+ * The worker stops. When it then closes its side of the stream and holds no claim, its session ends at once, and it is listed no more.
+ * A stream that breaks, or is closed without this, ends no session: its lease does, unless the worker comes back.
  * </pre>
  *
  * Protobuf type {@code perdure.v1.Drain}
@@ -259,7 +260,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The worker stops.
+   * The worker stops. When it then closes its side of the stream and holds no claim, its session ends at once, and it is listed no more.
+   * A stream that breaks, or is closed without this, ends no session: its lease does, unless the worker comes back.
    * </pre>
    *
    * Protobuf type {@code perdure.v1.Drain}

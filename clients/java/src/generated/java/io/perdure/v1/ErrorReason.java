@@ -148,7 +148,7 @@ public enum ErrorReason
   ERROR_REASON_WORKFLOW_ALREADY_EXISTS(21),
   /**
    * <pre>
-   * ALREADY_EXISTS: the request_id was used before for another request.
+   * ALREADY_EXISTS: the request_id was used before for a request with other content [request_id].
    * </pre>
    *
    * <code>ERROR_REASON_REQUEST_ID_REUSED = 22;</code>
@@ -156,7 +156,7 @@ public enum ErrorReason
   ERROR_REASON_REQUEST_ID_REUSED(22),
   /**
    * <pre>
-   * ALREADY_EXISTS: the signal_id was used before with another name or content.
+   * Not used: a signal_id that a run remembers is a repeat, whatever comes with it.
    * </pre>
    *
    * <code>ERROR_REASON_SIGNAL_ID_REUSED = 23;</code>
@@ -302,7 +302,7 @@ public enum ErrorReason
   ERROR_REASON_WORKFLOW_FAILING(62),
   /**
    * <pre>
-   * FAILED_PRECONDITION: the workflow is cancelling.
+   * Not used: what a cancelling workflow refuses is told as WORKFLOW_STATE_INVALID, with the state.
    * </pre>
    *
    * <code>ERROR_REASON_WORKFLOW_CANCELLING = 63;</code>
@@ -310,7 +310,7 @@ public enum ErrorReason
   ERROR_REASON_WORKFLOW_CANCELLING(63),
   /**
    * <pre>
-   * FAILED_PRECONDITION: the workflow is paused.
+   * Not used: to pause what is paused is a repeat, and starts and signals are accepted.
    * </pre>
    *
    * <code>ERROR_REASON_WORKFLOW_PAUSED = 64;</code>
@@ -318,7 +318,7 @@ public enum ErrorReason
   ERROR_REASON_WORKFLOW_PAUSED(64),
   /**
    * <pre>
-   * FAILED_PRECONDITION: the workflow is not paused.
+   * Not used: to resume what is not paused is a repeat.
    * </pre>
    *
    * <code>ERROR_REASON_WORKFLOW_NOT_PAUSED = 65;</code>
@@ -374,7 +374,7 @@ public enum ErrorReason
   ERROR_REASON_DEFINITION_IN_USE(80),
   /**
    * <pre>
-   * FAILED_PRECONDITION: the definition is paused.
+   * Not used: starts and signals are accepted while a definition is paused.
    * </pre>
    *
    * <code>ERROR_REASON_DEFINITION_PAUSED = 81;</code>
@@ -691,7 +691,7 @@ public enum ErrorReason
   public static final int ERROR_REASON_WORKFLOW_ALREADY_EXISTS_VALUE = 21;
   /**
    * <pre>
-   * ALREADY_EXISTS: the request_id was used before for another request.
+   * ALREADY_EXISTS: the request_id was used before for a request with other content [request_id].
    * </pre>
    *
    * <code>ERROR_REASON_REQUEST_ID_REUSED = 22;</code>
@@ -699,7 +699,7 @@ public enum ErrorReason
   public static final int ERROR_REASON_REQUEST_ID_REUSED_VALUE = 22;
   /**
    * <pre>
-   * ALREADY_EXISTS: the signal_id was used before with another name or content.
+   * Not used: a signal_id that a run remembers is a repeat, whatever comes with it.
    * </pre>
    *
    * <code>ERROR_REASON_SIGNAL_ID_REUSED = 23;</code>
@@ -845,7 +845,7 @@ public enum ErrorReason
   public static final int ERROR_REASON_WORKFLOW_FAILING_VALUE = 62;
   /**
    * <pre>
-   * FAILED_PRECONDITION: the workflow is cancelling.
+   * Not used: what a cancelling workflow refuses is told as WORKFLOW_STATE_INVALID, with the state.
    * </pre>
    *
    * <code>ERROR_REASON_WORKFLOW_CANCELLING = 63;</code>
@@ -853,7 +853,7 @@ public enum ErrorReason
   public static final int ERROR_REASON_WORKFLOW_CANCELLING_VALUE = 63;
   /**
    * <pre>
-   * FAILED_PRECONDITION: the workflow is paused.
+   * Not used: to pause what is paused is a repeat, and starts and signals are accepted.
    * </pre>
    *
    * <code>ERROR_REASON_WORKFLOW_PAUSED = 64;</code>
@@ -861,7 +861,7 @@ public enum ErrorReason
   public static final int ERROR_REASON_WORKFLOW_PAUSED_VALUE = 64;
   /**
    * <pre>
-   * FAILED_PRECONDITION: the workflow is not paused.
+   * Not used: to resume what is not paused is a repeat.
    * </pre>
    *
    * <code>ERROR_REASON_WORKFLOW_NOT_PAUSED = 65;</code>
@@ -917,7 +917,7 @@ public enum ErrorReason
   public static final int ERROR_REASON_DEFINITION_IN_USE_VALUE = 80;
   /**
    * <pre>
-   * FAILED_PRECONDITION: the definition is paused.
+   * Not used: starts and signals are accepted while a definition is paused.
    * </pre>
    *
    * <code>ERROR_REASON_DEFINITION_PAUSED = 81;</code>

@@ -154,7 +154,7 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object requestId_ = "";
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 3;</code>
@@ -175,7 +175,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 3;</code>
@@ -772,7 +772,7 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object requestId_ = "";
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 3;</code>
@@ -792,7 +792,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 3;</code>
@@ -813,7 +813,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 3;</code>
@@ -830,7 +830,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 3;</code>
@@ -844,7 +844,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 3;</code>

@@ -119,7 +119,8 @@ private static final long serialVersionUID = 0L;
   private io.perdure.v1.Payload cursor_;
   /**
    * <pre>
-   * Where the next page begins. Absent: this was the last page.
+   * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+   * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
    * </pre>
    *
    * <code>.perdure.v1.Payload cursor = 2;</code>
@@ -131,7 +132,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Where the next page begins. Absent: this was the last page.
+   * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+   * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
    * </pre>
    *
    * <code>.perdure.v1.Payload cursor = 2;</code>
@@ -143,7 +145,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Where the next page begins. Absent: this was the last page.
+   * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+   * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
    * </pre>
    *
    * <code>.perdure.v1.Payload cursor = 2;</code>
@@ -871,7 +874,8 @@ private static final long serialVersionUID = 0L;
         io.perdure.v1.Payload, io.perdure.v1.Payload.Builder, io.perdure.v1.PayloadOrBuilder> cursorBuilder_;
     /**
      * <pre>
-     * Where the next page begins. Absent: this was the last page.
+     * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+     * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
      * </pre>
      *
      * <code>.perdure.v1.Payload cursor = 2;</code>
@@ -882,7 +886,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where the next page begins. Absent: this was the last page.
+     * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+     * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
      * </pre>
      *
      * <code>.perdure.v1.Payload cursor = 2;</code>
@@ -897,7 +902,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where the next page begins. Absent: this was the last page.
+     * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+     * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
      * </pre>
      *
      * <code>.perdure.v1.Payload cursor = 2;</code>
@@ -917,7 +923,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where the next page begins. Absent: this was the last page.
+     * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+     * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
      * </pre>
      *
      * <code>.perdure.v1.Payload cursor = 2;</code>
@@ -935,7 +942,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where the next page begins. Absent: this was the last page.
+     * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+     * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
      * </pre>
      *
      * <code>.perdure.v1.Payload cursor = 2;</code>
@@ -960,7 +968,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where the next page begins. Absent: this was the last page.
+     * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+     * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
      * </pre>
      *
      * <code>.perdure.v1.Payload cursor = 2;</code>
@@ -977,7 +986,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where the next page begins. Absent: this was the last page.
+     * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+     * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
      * </pre>
      *
      * <code>.perdure.v1.Payload cursor = 2;</code>
@@ -989,7 +999,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where the next page begins. Absent: this was the last page.
+     * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+     * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
      * </pre>
      *
      * <code>.perdure.v1.Payload cursor = 2;</code>
@@ -1004,7 +1015,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Where the next page begins. Absent: this was the last page.
+     * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+     * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
      * </pre>
      *
      * <code>.perdure.v1.Payload cursor = 2;</code>

@@ -56,7 +56,8 @@ public interface MapPageOrBuilder extends
 
   /**
    * <pre>
-   * Where the next page begins. Absent: this was the last page.
+   * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+   * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
    * </pre>
    *
    * <code>.perdure.v1.Payload cursor = 2;</code>
@@ -65,7 +66,8 @@ public interface MapPageOrBuilder extends
   boolean hasCursor();
   /**
    * <pre>
-   * Where the next page begins. Absent: this was the last page.
+   * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+   * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
    * </pre>
    *
    * <code>.perdure.v1.Payload cursor = 2;</code>
@@ -74,7 +76,8 @@ public interface MapPageOrBuilder extends
   io.perdure.v1.Payload getCursor();
   /**
    * <pre>
-   * Where the next page begins. Absent: this was the last page.
+   * Where the next page begins. Absent: this was the last page. An empty page with the cursor of the one before rests the
+   * step (1 s, doubling to 1 min), and the 20th in a row fails it with MAP_SOURCE_INVALID; one with another cursor does not.
    * </pre>
    *
    * <code>.perdure.v1.Payload cursor = 2;</code>

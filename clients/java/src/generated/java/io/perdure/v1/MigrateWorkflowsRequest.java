@@ -447,7 +447,7 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object requestId_ = "";
   /**
    * <pre>
-   * Makes a repeat recognisable. Required unless validate_only.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 9;</code>
@@ -468,7 +468,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Makes a repeat recognisable. Required unless validate_only.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 9;</code>
@@ -2272,7 +2272,7 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object requestId_ = "";
     /**
      * <pre>
-     * Makes a repeat recognisable. Required unless validate_only.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 9;</code>
@@ -2292,7 +2292,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Required unless validate_only.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 9;</code>
@@ -2313,7 +2313,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Required unless validate_only.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 9;</code>
@@ -2330,7 +2330,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Required unless validate_only.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 9;</code>
@@ -2344,7 +2344,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Required unless validate_only.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 9;</code>

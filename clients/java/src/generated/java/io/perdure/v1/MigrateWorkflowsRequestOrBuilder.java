@@ -222,7 +222,7 @@ public interface MigrateWorkflowsRequestOrBuilder extends
 
   /**
    * <pre>
-   * Makes a repeat recognisable. Required unless validate_only.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 9;</code>
@@ -231,7 +231,7 @@ public interface MigrateWorkflowsRequestOrBuilder extends
   java.lang.String getRequestId();
   /**
    * <pre>
-   * Makes a repeat recognisable. Required unless validate_only.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 9;</code>

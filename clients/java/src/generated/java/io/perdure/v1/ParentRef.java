@@ -154,6 +154,21 @@ private static final long serialVersionUID = 0L;
     return index_;
   }
 
+  public static final int GENERATION_FIELD_NUMBER = 4;
+  private int generation_ = 0;
+  /**
+   * <pre>
+   * Which generation of that step: rises when its children are started anew. Those of an earlier one are left behind.
+   * </pre>
+   *
+   * <code>int32 generation = 4;</code>
+   * @return The generation.
+   */
+  @java.lang.Override
+  public int getGeneration() {
+    return generation_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -177,6 +192,9 @@ private static final long serialVersionUID = 0L;
     if (index_ != 0L) {
       output.writeInt64(3, index_);
     }
+    if (generation_ != 0) {
+      output.writeInt32(4, generation_);
+    }
     getUnknownFields().writeTo(output);
   }
   private int computeSerializedSize_0() {
@@ -191,6 +209,10 @@ private static final long serialVersionUID = 0L;
     if (index_ != 0L) {
       size += com.google.protobuf.CodedOutputStream
         .computeInt64Size(3, index_);
+    }
+    if (generation_ != 0) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeInt32Size(4, generation_);
     }
     return size;
   }
@@ -225,6 +247,8 @@ private static final long serialVersionUID = 0L;
         .equals(other.getStep())) return false;
     if (getIndex()
         != other.getIndex()) return false;
+    if (getGeneration()
+        != other.getGeneration()) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -245,6 +269,8 @@ private static final long serialVersionUID = 0L;
     hash = (37 * hash) + INDEX_FIELD_NUMBER;
     hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
         getIndex());
+    hash = (37 * hash) + GENERATION_FIELD_NUMBER;
+    hash = (53 * hash) + getGeneration();
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -393,6 +419,7 @@ private static final long serialVersionUID = 0L;
       }
       step_ = "";
       index_ = 0L;
+      generation_ = 0;
       return this;
     }
 
@@ -439,6 +466,9 @@ private static final long serialVersionUID = 0L;
       if (((from_bitField0_ & 0x00000004) != 0)) {
         result.index_ = index_;
       }
+      if (((from_bitField0_ & 0x00000008) != 0)) {
+        result.generation_ = generation_;
+      }
       result.bitField0_ |= to_bitField0_;
     }
 
@@ -464,6 +494,9 @@ private static final long serialVersionUID = 0L;
       }
       if (other.getIndex() != 0L) {
         setIndex(other.getIndex());
+      }
+      if (other.getGeneration() != 0) {
+        setGeneration(other.getGeneration());
       }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
@@ -508,6 +541,11 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00000004;
               break;
             } // case 24
+            case 32: {
+              generation_ = input.readInt32();
+              bitField0_ |= 0x00000008;
+              break;
+            } // case 32
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -814,6 +852,50 @@ private static final long serialVersionUID = 0L;
     public Builder clearIndex() {
       bitField0_ = (bitField0_ & ~0x00000004);
       index_ = 0L;
+      onChanged();
+      return this;
+    }
+
+    private int generation_ ;
+    /**
+     * <pre>
+     * Which generation of that step: rises when its children are started anew. Those of an earlier one are left behind.
+     * </pre>
+     *
+     * <code>int32 generation = 4;</code>
+     * @return The generation.
+     */
+    @java.lang.Override
+    public int getGeneration() {
+      return generation_;
+    }
+    /**
+     * <pre>
+     * Which generation of that step: rises when its children are started anew. Those of an earlier one are left behind.
+     * </pre>
+     *
+     * <code>int32 generation = 4;</code>
+     * @param value The generation to set.
+     * @return This builder for chaining.
+     */
+    public Builder setGeneration(int value) {
+
+      generation_ = value;
+      bitField0_ |= 0x00000008;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Which generation of that step: rises when its children are started anew. Those of an earlier one are left behind.
+     * </pre>
+     *
+     * <code>int32 generation = 4;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearGeneration() {
+      bitField0_ = (bitField0_ & ~0x00000008);
+      generation_ = 0;
       onChanged();
       return this;
     }

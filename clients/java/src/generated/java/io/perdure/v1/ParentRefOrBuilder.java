@@ -66,4 +66,14 @@ public interface ParentRefOrBuilder extends
    * @return The index.
    */
   long getIndex();
+
+  /**
+   * <pre>
+   * Which generation of that step: rises when its children are started anew. Those of an earlier one are left behind.
+   * </pre>
+   *
+   * <code>int32 generation = 4;</code>
+   * @return The generation.
+   */
+  int getGeneration();
 }

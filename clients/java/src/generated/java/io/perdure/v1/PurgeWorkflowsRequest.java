@@ -193,7 +193,7 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object requestId_ = "";
   /**
    * <pre>
-   * Makes a repeat answer the same batch. Required unless validate_only.
+   * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 4;</code>
@@ -214,7 +214,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Makes a repeat answer the same batch. Required unless validate_only.
+   * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 4;</code>
@@ -1053,7 +1053,7 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object requestId_ = "";
     /**
      * <pre>
-     * Makes a repeat answer the same batch. Required unless validate_only.
+     * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -1073,7 +1073,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat answer the same batch. Required unless validate_only.
+     * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -1094,7 +1094,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat answer the same batch. Required unless validate_only.
+     * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -1111,7 +1111,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat answer the same batch. Required unless validate_only.
+     * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -1125,7 +1125,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat answer the same batch. Required unless validate_only.
+     * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 4;</code>

@@ -79,7 +79,7 @@ public interface PurgeWorkflowsRequestOrBuilder extends
 
   /**
    * <pre>
-   * Makes a repeat answer the same batch. Required unless validate_only.
+   * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 4;</code>
@@ -88,7 +88,7 @@ public interface PurgeWorkflowsRequestOrBuilder extends
   java.lang.String getRequestId();
   /**
    * <pre>
-   * Makes a repeat answer the same batch. Required unless validate_only.
+   * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 4;</code>

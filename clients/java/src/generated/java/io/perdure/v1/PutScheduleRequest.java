@@ -135,7 +135,7 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object requestId_ = "";
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 3;</code>
@@ -156,7 +156,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 3;</code>
@@ -918,7 +918,7 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object requestId_ = "";
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 3;</code>
@@ -938,7 +938,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 3;</code>
@@ -959,7 +959,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 3;</code>
@@ -976,7 +976,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 3;</code>
@@ -990,7 +990,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 3;</code>

@@ -66,7 +66,7 @@ public interface PutScheduleRequestOrBuilder extends
 
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 3;</code>
@@ -75,7 +75,7 @@ public interface PutScheduleRequestOrBuilder extends
   java.lang.String getRequestId();
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 3;</code>

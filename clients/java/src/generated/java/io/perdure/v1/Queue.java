@@ -298,7 +298,7 @@ private static final long serialVersionUID = 0L;
   private int phase_ = 0;
   /**
    * <pre>
-   * QUEUED, NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
+   * QUEUED, PAUSED (its definition is), NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
    * </pre>
    *
    * <code>.perdure.v1.Phase phase = 6;</code>
@@ -309,7 +309,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * QUEUED, NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
+   * QUEUED, PAUSED (its definition is), NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
    * </pre>
    *
    * <code>.perdure.v1.Phase phase = 6;</code>
@@ -1632,7 +1632,7 @@ private static final long serialVersionUID = 0L;
     private int phase_ = 0;
     /**
      * <pre>
-     * QUEUED, NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
+     * QUEUED, PAUSED (its definition is), NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
      * </pre>
      *
      * <code>.perdure.v1.Phase phase = 6;</code>
@@ -1643,7 +1643,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * QUEUED, NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
+     * QUEUED, PAUSED (its definition is), NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
      * </pre>
      *
      * <code>.perdure.v1.Phase phase = 6;</code>
@@ -1658,7 +1658,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * QUEUED, NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
+     * QUEUED, PAUSED (its definition is), NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
      * </pre>
      *
      * <code>.perdure.v1.Phase phase = 6;</code>
@@ -1671,7 +1671,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * QUEUED, NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
+     * QUEUED, PAUSED (its definition is), NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
      * </pre>
      *
      * <code>.perdure.v1.Phase phase = 6;</code>
@@ -1688,7 +1688,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * QUEUED, NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
+     * QUEUED, PAUSED (its definition is), NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
      * </pre>
      *
      * <code>.perdure.v1.Phase phase = 6;</code>

@@ -105,7 +105,8 @@ private static final long serialVersionUID = 0L;
   private long aheadCount_ = 0L;
   /**
    * <pre>
-   * About how many steps are before it.
+   * How many workflows whose same step waits in this queue are served before it, by ready time, priority and fairness. What the same
+   * workers do besides is not counted, and more urgent ones may still come. 0 also while Redis cannot be asked.
    * </pre>
    *
    * <code>int64 ahead_count = 2;</code>
@@ -722,7 +723,8 @@ private static final long serialVersionUID = 0L;
     private long aheadCount_ ;
     /**
      * <pre>
-     * About how many steps are before it.
+     * How many workflows whose same step waits in this queue are served before it, by ready time, priority and fairness. What the same
+     * workers do besides is not counted, and more urgent ones may still come. 0 also while Redis cannot be asked.
      * </pre>
      *
      * <code>int64 ahead_count = 2;</code>
@@ -734,7 +736,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * About how many steps are before it.
+     * How many workflows whose same step waits in this queue are served before it, by ready time, priority and fairness. What the same
+     * workers do besides is not counted, and more urgent ones may still come. 0 also while Redis cannot be asked.
      * </pre>
      *
      * <code>int64 ahead_count = 2;</code>
@@ -750,7 +753,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * About how many steps are before it.
+     * How many workflows whose same step waits in this queue are served before it, by ready time, priority and fairness. What the same
+     * workers do besides is not counted, and more urgent ones may still come. 0 also while Redis cannot be asked.
      * </pre>
      *
      * <code>int64 ahead_count = 2;</code>

@@ -32,7 +32,8 @@ public interface QueueBlockerOrBuilder extends
 
   /**
    * <pre>
-   * About how many steps are before it.
+   * How many workflows whose same step waits in this queue are served before it, by ready time, priority and fairness. What the same
+   * workers do besides is not counted, and more urgent ones may still come. 0 also while Redis cannot be asked.
    * </pre>
    *
    * <code>int64 ahead_count = 2;</code>

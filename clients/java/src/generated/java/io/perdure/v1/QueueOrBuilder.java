@@ -112,7 +112,7 @@ public interface QueueOrBuilder extends
 
   /**
    * <pre>
-   * QUEUED, NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
+   * QUEUED, PAUSED (its definition is), NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
    * </pre>
    *
    * <code>.perdure.v1.Phase phase = 6;</code>
@@ -121,7 +121,7 @@ public interface QueueOrBuilder extends
   int getPhaseValue();
   /**
    * <pre>
-   * QUEUED, NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
+   * QUEUED, PAUSED (its definition is), NO_WORKER or INCOMPATIBLE. Unspecified: nothing is ready.
    * </pre>
    *
    * <code>.perdure.v1.Phase phase = 6;</code>

@@ -417,7 +417,7 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object requestId_ = "";
   /**
    * <pre>
-   * Makes a repeat recognisable. Required unless validate_only.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 7;</code>
@@ -438,7 +438,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Makes a repeat recognisable. Required unless validate_only.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 7;</code>
@@ -1922,7 +1922,7 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object requestId_ = "";
     /**
      * <pre>
-     * Makes a repeat recognisable. Required unless validate_only.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 7;</code>
@@ -1942,7 +1942,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Required unless validate_only.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 7;</code>
@@ -1963,7 +1963,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Required unless validate_only.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 7;</code>
@@ -1980,7 +1980,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Required unless validate_only.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 7;</code>
@@ -1994,7 +1994,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Required unless validate_only.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 7;</code>

@@ -196,7 +196,7 @@ public interface RedactPayloadsRequestOrBuilder extends
 
   /**
    * <pre>
-   * Makes a repeat recognisable. Required unless validate_only.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 7;</code>
@@ -205,7 +205,7 @@ public interface RedactPayloadsRequestOrBuilder extends
   java.lang.String getRequestId();
   /**
    * <pre>
-   * Makes a repeat recognisable. Required unless validate_only.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 7;</code>

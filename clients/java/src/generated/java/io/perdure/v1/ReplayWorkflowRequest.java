@@ -201,7 +201,7 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object requestId_ = "";
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 4;</code>
@@ -222,7 +222,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 4;</code>
@@ -1161,7 +1161,7 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object requestId_ = "";
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -1181,7 +1181,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -1202,7 +1202,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -1219,7 +1219,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -1233,7 +1233,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 4;</code>

@@ -35,6 +35,8 @@ private static final long serialVersionUID = 0L;
     state_ = 0;
     reopenedSteps_ =
         com.google.protobuf.LazyStringArrayList.emptyList();
+    inDoubtSteps_ =
+        com.google.protobuf.LazyStringArrayList.emptyList();
   }
 
   public static final com.google.protobuf.Descriptors.Descriptor
@@ -203,6 +205,67 @@ private static final long serialVersionUID = 0L;
     return duplicate_;
   }
 
+  public static final int IN_DOUBT_STEPS_FIELD_NUMBER = 6;
+  @SuppressWarnings("serial")
+  private com.google.protobuf.LazyStringArrayList inDoubtSteps_ =
+      com.google.protobuf.LazyStringArrayList.emptyList();
+  /**
+   * <pre>
+   * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+   * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+   * `validate_only` tells them before.
+   * </pre>
+   *
+   * <code>repeated string in_doubt_steps = 6;</code>
+   * @return A list containing the inDoubtSteps.
+   */
+  public com.google.protobuf.ProtocolStringList
+      getInDoubtStepsList() {
+    return inDoubtSteps_;
+  }
+  /**
+   * <pre>
+   * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+   * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+   * `validate_only` tells them before.
+   * </pre>
+   *
+   * <code>repeated string in_doubt_steps = 6;</code>
+   * @return The count of inDoubtSteps.
+   */
+  public int getInDoubtStepsCount() {
+    return inDoubtSteps_.size();
+  }
+  /**
+   * <pre>
+   * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+   * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+   * `validate_only` tells them before.
+   * </pre>
+   *
+   * <code>repeated string in_doubt_steps = 6;</code>
+   * @param index The index of the element to return.
+   * @return The inDoubtSteps at the given index.
+   */
+  public java.lang.String getInDoubtSteps(int index) {
+    return inDoubtSteps_.get(index);
+  }
+  /**
+   * <pre>
+   * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+   * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+   * `validate_only` tells them before.
+   * </pre>
+   *
+   * <code>repeated string in_doubt_steps = 6;</code>
+   * @param index The index of the value to return.
+   * @return The bytes of the inDoubtSteps at the given index.
+   */
+  public com.google.protobuf.ByteString
+      getInDoubtStepsBytes(int index) {
+    return inDoubtSteps_.getByteString(index);
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -232,6 +295,9 @@ private static final long serialVersionUID = 0L;
     if (duplicate_ != false) {
       output.writeBool(5, duplicate_);
     }
+    for (int i = 0; i < inDoubtSteps_.size(); i++) {
+      com.google.protobuf.GeneratedMessage.writeString(output, 6, inDoubtSteps_.getRaw(i));
+    }
     getUnknownFields().writeTo(output);
   }
   private int computeSerializedSize_0() {
@@ -259,6 +325,14 @@ private static final long serialVersionUID = 0L;
     if (duplicate_ != false) {
       size += com.google.protobuf.CodedOutputStream
         .computeBoolSize(5, duplicate_);
+    }
+    {
+      int dataSize = 0;
+      for (int i = 0; i < inDoubtSteps_.size(); i++) {
+        dataSize += computeStringSizeNoTag(inDoubtSteps_.getRaw(i));
+      }
+      size += dataSize;
+      size += 1 * getInDoubtStepsList().size();
     }
     return size;
   }
@@ -296,6 +370,8 @@ private static final long serialVersionUID = 0L;
         .equals(other.getReopenedStepsList())) return false;
     if (getDuplicate()
         != other.getDuplicate()) return false;
+    if (!getInDoubtStepsList()
+        .equals(other.getInDoubtStepsList())) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -323,6 +399,10 @@ private static final long serialVersionUID = 0L;
     hash = (37 * hash) + DUPLICATE_FIELD_NUMBER;
     hash = (53 * hash) + com.google.protobuf.Internal.hashBoolean(
         getDuplicate());
+    if (getInDoubtStepsCount() > 0) {
+      hash = (37 * hash) + IN_DOUBT_STEPS_FIELD_NUMBER;
+      hash = (53 * hash) + getInDoubtStepsList().hashCode();
+    }
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -474,6 +554,8 @@ private static final long serialVersionUID = 0L;
       reopenedSteps_ =
           com.google.protobuf.LazyStringArrayList.emptyList();
       duplicate_ = false;
+      inDoubtSteps_ =
+          com.google.protobuf.LazyStringArrayList.emptyList();
       return this;
     }
 
@@ -527,6 +609,10 @@ private static final long serialVersionUID = 0L;
       if (((from_bitField0_ & 0x00000010) != 0)) {
         result.duplicate_ = duplicate_;
       }
+      if (((from_bitField0_ & 0x00000020) != 0)) {
+        inDoubtSteps_.makeImmutable();
+        result.inDoubtSteps_ = inDoubtSteps_;
+      }
       result.bitField0_ |= to_bitField0_;
     }
 
@@ -563,6 +649,16 @@ private static final long serialVersionUID = 0L;
       }
       if (other.getDuplicate() != false) {
         setDuplicate(other.getDuplicate());
+      }
+      if (!other.inDoubtSteps_.isEmpty()) {
+        if (inDoubtSteps_.isEmpty()) {
+          inDoubtSteps_ = other.inDoubtSteps_;
+          bitField0_ |= 0x00000020;
+        } else {
+          ensureInDoubtStepsIsMutable();
+          inDoubtSteps_.addAll(other.inDoubtSteps_);
+        }
+        onChanged();
       }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
@@ -617,6 +713,11 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00000010;
               break;
             } // case 40
+            case 50: {
+              ensureInDoubtStepsIsMutable();
+              inDoubtSteps_.add(input.readStringRequireUtf8());
+              break;
+            } // case 50
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -1094,6 +1195,171 @@ private static final long serialVersionUID = 0L;
     public Builder clearDuplicate() {
       bitField0_ = (bitField0_ & ~0x00000010);
       duplicate_ = false;
+      onChanged();
+      return this;
+    }
+
+    private com.google.protobuf.LazyStringArrayList inDoubtSteps_ =
+        com.google.protobuf.LazyStringArrayList.emptyList();
+    private void ensureInDoubtStepsIsMutable() {
+      if (!inDoubtSteps_.isModifiable()) {
+        inDoubtSteps_ = new com.google.protobuf.LazyStringArrayList(inDoubtSteps_);
+      }
+      bitField0_ |= 0x00000020;
+    }
+    /**
+     * <pre>
+     * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+     * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+     * `validate_only` tells them before.
+     * </pre>
+     *
+     * <code>repeated string in_doubt_steps = 6;</code>
+     * @return A list containing the inDoubtSteps.
+     */
+    public com.google.protobuf.ProtocolStringList
+        getInDoubtStepsList() {
+      inDoubtSteps_.makeImmutable();
+      return inDoubtSteps_;
+    }
+    /**
+     * <pre>
+     * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+     * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+     * `validate_only` tells them before.
+     * </pre>
+     *
+     * <code>repeated string in_doubt_steps = 6;</code>
+     * @return The count of inDoubtSteps.
+     */
+    public int getInDoubtStepsCount() {
+      return inDoubtSteps_.size();
+    }
+    /**
+     * <pre>
+     * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+     * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+     * `validate_only` tells them before.
+     * </pre>
+     *
+     * <code>repeated string in_doubt_steps = 6;</code>
+     * @param index The index of the element to return.
+     * @return The inDoubtSteps at the given index.
+     */
+    public java.lang.String getInDoubtSteps(int index) {
+      return inDoubtSteps_.get(index);
+    }
+    /**
+     * <pre>
+     * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+     * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+     * `validate_only` tells them before.
+     * </pre>
+     *
+     * <code>repeated string in_doubt_steps = 6;</code>
+     * @param index The index of the value to return.
+     * @return The bytes of the inDoubtSteps at the given index.
+     */
+    public com.google.protobuf.ByteString
+        getInDoubtStepsBytes(int index) {
+      return inDoubtSteps_.getByteString(index);
+    }
+    /**
+     * <pre>
+     * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+     * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+     * `validate_only` tells them before.
+     * </pre>
+     *
+     * <code>repeated string in_doubt_steps = 6;</code>
+     * @param index The index to set the value at.
+     * @param value The inDoubtSteps to set.
+     * @return This builder for chaining.
+     */
+    public Builder setInDoubtSteps(
+        int index, java.lang.String value) {
+      if (value == null) { throw new NullPointerException(); }
+      ensureInDoubtStepsIsMutable();
+      inDoubtSteps_.set(index, value);
+      bitField0_ |= 0x00000020;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+     * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+     * `validate_only` tells them before.
+     * </pre>
+     *
+     * <code>repeated string in_doubt_steps = 6;</code>
+     * @param value The inDoubtSteps to add.
+     * @return This builder for chaining.
+     */
+    public Builder addInDoubtSteps(
+        java.lang.String value) {
+      if (value == null) { throw new NullPointerException(); }
+      ensureInDoubtStepsIsMutable();
+      inDoubtSteps_.add(value);
+      bitField0_ |= 0x00000020;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+     * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+     * `validate_only` tells them before.
+     * </pre>
+     *
+     * <code>repeated string in_doubt_steps = 6;</code>
+     * @param values The inDoubtSteps to add.
+     * @return This builder for chaining.
+     */
+    public Builder addAllInDoubtSteps(
+        java.lang.Iterable<java.lang.String> values) {
+      ensureInDoubtStepsIsMutable();
+      com.google.protobuf.AbstractMessageLite.Builder.addAll(
+          values, inDoubtSteps_);
+      bitField0_ |= 0x00000020;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+     * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+     * `validate_only` tells them before.
+     * </pre>
+     *
+     * <code>repeated string in_doubt_steps = 6;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearInDoubtSteps() {
+      inDoubtSteps_ =
+        com.google.protobuf.LazyStringArrayList.emptyList();
+      bitField0_ = (bitField0_ & ~0x00000020);;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+     * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+     * `validate_only` tells them before.
+     * </pre>
+     *
+     * <code>repeated string in_doubt_steps = 6;</code>
+     * @param value The bytes of the inDoubtSteps to add.
+     * @return This builder for chaining.
+     */
+    public Builder addInDoubtStepsBytes(
+        com.google.protobuf.ByteString value) {
+      if (value == null) { throw new NullPointerException(); }
+      checkByteStringIsUtf8(value);
+      ensureInDoubtStepsIsMutable();
+      inDoubtSteps_.add(value);
+      bitField0_ |= 0x00000020;
       onChanged();
       return this;
     }

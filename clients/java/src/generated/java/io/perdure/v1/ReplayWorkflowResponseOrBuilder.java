@@ -116,4 +116,53 @@ public interface ReplayWorkflowResponseOrBuilder extends
    * @return The duplicate.
    */
   boolean getDuplicate();
+
+  /**
+   * <pre>
+   * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+   * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+   * `validate_only` tells them before.
+   * </pre>
+   *
+   * <code>repeated string in_doubt_steps = 6;</code>
+   * @return A list containing the inDoubtSteps.
+   */
+  java.util.List<java.lang.String>
+      getInDoubtStepsList();
+  /**
+   * <pre>
+   * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+   * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+   * `validate_only` tells them before.
+   * </pre>
+   *
+   * <code>repeated string in_doubt_steps = 6;</code>
+   * @return The count of inDoubtSteps.
+   */
+  int getInDoubtStepsCount();
+  /**
+   * <pre>
+   * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+   * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+   * `validate_only` tells them before.
+   * </pre>
+   *
+   * <code>repeated string in_doubt_steps = 6;</code>
+   * @param index The index of the element to return.
+   * @return The inDoubtSteps at the given index.
+   */
+  java.lang.String getInDoubtSteps(int index);
+  /**
+   * <pre>
+   * Completed steps that stay so, though their compensation was begun and did not complete (it was cut off by a terminate,
+   * failed, or was passed over): they may be undone, in part or wholly. Name them in `reopen_steps` to do them again;
+   * `validate_only` tells them before.
+   * </pre>
+   *
+   * <code>repeated string in_doubt_steps = 6;</code>
+   * @param index The index of the value to return.
+   * @return The bytes of the inDoubtSteps at the given index.
+   */
+  com.google.protobuf.ByteString
+      getInDoubtStepsBytes(int index);
 }

@@ -232,7 +232,7 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object requestId_ = "";
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 5;</code>
@@ -253,7 +253,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 5;</code>
@@ -1318,7 +1318,7 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object requestId_ = "";
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 5;</code>
@@ -1338,7 +1338,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 5;</code>
@@ -1359,7 +1359,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 5;</code>
@@ -1376,7 +1376,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 5;</code>
@@ -1390,7 +1390,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 5;</code>

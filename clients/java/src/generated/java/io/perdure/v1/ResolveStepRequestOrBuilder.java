@@ -106,7 +106,7 @@ public interface ResolveStepRequestOrBuilder extends
 
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 5;</code>
@@ -115,7 +115,7 @@ public interface ResolveStepRequestOrBuilder extends
   java.lang.String getRequestId();
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 5;</code>

@@ -231,7 +231,7 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object requestId_ = "";
   /**
    * <pre>
-   * Makes a repeat answer the same batch. Required unless validate_only.
+   * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 5;</code>
@@ -252,7 +252,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Makes a repeat answer the same batch. Required unless validate_only.
+   * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 5;</code>
@@ -1286,7 +1286,7 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object requestId_ = "";
     /**
      * <pre>
-     * Makes a repeat answer the same batch. Required unless validate_only.
+     * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 5;</code>
@@ -1306,7 +1306,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat answer the same batch. Required unless validate_only.
+     * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 5;</code>
@@ -1327,7 +1327,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat answer the same batch. Required unless validate_only.
+     * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 5;</code>
@@ -1344,7 +1344,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat answer the same batch. Required unless validate_only.
+     * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 5;</code>
@@ -1358,7 +1358,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat answer the same batch. Required unless validate_only.
+     * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
      * </pre>
      *
      * <code>string request_id = 5;</code>

@@ -106,7 +106,7 @@ public interface StartBatchRequestOrBuilder extends
 
   /**
    * <pre>
-   * Makes a repeat answer the same batch. Required unless validate_only.
+   * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 5;</code>
@@ -115,7 +115,7 @@ public interface StartBatchRequestOrBuilder extends
   java.lang.String getRequestId();
   /**
    * <pre>
-   * Makes a repeat answer the same batch. Required unless validate_only.
+   * Makes a repeat answer the same batch; with other content: REQUEST_ID_REUSED. Required unless validate_only.
    * </pre>
    *
    * <code>string request_id = 5;</code>

@@ -182,7 +182,7 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object requestId_ = "";
   /**
    * <pre>
-   * Makes a repeat answer the same firing. Required.
+   * Makes a repeat answer the same firing; with other content: REQUEST_ID_REUSED. Required.
    * </pre>
    *
    * <code>string request_id = 4;</code>
@@ -203,7 +203,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Makes a repeat answer the same firing. Required.
+   * Makes a repeat answer the same firing; with other content: REQUEST_ID_REUSED. Required.
    * </pre>
    *
    * <code>string request_id = 4;</code>
@@ -938,7 +938,7 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object requestId_ = "";
     /**
      * <pre>
-     * Makes a repeat answer the same firing. Required.
+     * Makes a repeat answer the same firing; with other content: REQUEST_ID_REUSED. Required.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -958,7 +958,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat answer the same firing. Required.
+     * Makes a repeat answer the same firing; with other content: REQUEST_ID_REUSED. Required.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -979,7 +979,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat answer the same firing. Required.
+     * Makes a repeat answer the same firing; with other content: REQUEST_ID_REUSED. Required.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -996,7 +996,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat answer the same firing. Required.
+     * Makes a repeat answer the same firing; with other content: REQUEST_ID_REUSED. Required.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -1010,7 +1010,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat answer the same firing. Required.
+     * Makes a repeat answer the same firing; with other content: REQUEST_ID_REUSED. Required.
      * </pre>
      *
      * <code>string request_id = 4;</code>

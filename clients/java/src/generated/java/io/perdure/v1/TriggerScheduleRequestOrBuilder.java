@@ -71,7 +71,7 @@ public interface TriggerScheduleRequestOrBuilder extends
 
   /**
    * <pre>
-   * Makes a repeat answer the same firing. Required.
+   * Makes a repeat answer the same firing; with other content: REQUEST_ID_REUSED. Required.
    * </pre>
    *
    * <code>string request_id = 4;</code>
@@ -80,7 +80,7 @@ public interface TriggerScheduleRequestOrBuilder extends
   java.lang.String getRequestId();
   /**
    * <pre>
-   * Makes a repeat answer the same firing. Required.
+   * Makes a repeat answer the same firing; with other content: REQUEST_ID_REUSED. Required.
    * </pre>
    *
    * <code>string request_id = 4;</code>

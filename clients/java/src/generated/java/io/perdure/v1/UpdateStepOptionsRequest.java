@@ -184,7 +184,7 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object requestId_ = "";
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 4;</code>
@@ -205,7 +205,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 4;</code>
@@ -1154,7 +1154,7 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object requestId_ = "";
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -1174,7 +1174,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -1195,7 +1195,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -1212,7 +1212,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 4;</code>
@@ -1226,7 +1226,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Makes a repeat recognisable. Empty: not.
+     * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
      * </pre>
      *
      * <code>string request_id = 4;</code>

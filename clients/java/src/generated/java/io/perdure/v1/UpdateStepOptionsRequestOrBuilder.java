@@ -86,7 +86,7 @@ public interface UpdateStepOptionsRequestOrBuilder extends
 
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 4;</code>
@@ -95,7 +95,7 @@ public interface UpdateStepOptionsRequestOrBuilder extends
   java.lang.String getRequestId();
   /**
    * <pre>
-   * Makes a repeat recognisable. Empty: not.
+   * Makes a repeat recognisable; with other content: REQUEST_ID_REUSED. Empty: not.
    * </pre>
    *
    * <code>string request_id = 4;</code>

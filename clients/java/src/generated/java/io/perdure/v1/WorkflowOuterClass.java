@@ -191,50 +191,51 @@ public final class WorkflowOuterClass extends com.google.protobuf.GeneratedFile 
       "D\020\004\022\025\n\021OUTCOME_CANCELLED\020\005\022\020\n\014OUTCOME_PA" +
       "GE\020\006\022\020\n\014OUTCOME_LOST\020\007\022\027\n\023OUTCOME_UNDELI" +
       "VERED\020\010\022\025\n\021OUTCOME_TIMED_OUT\020\t\022\022\n\016OUTCOM" +
-      "E_FENCED\020\nB\021\n\017_last_frame_seq\"S\n\tParentR" +
+      "E_FENCED\020\nB\021\n\017_last_frame_seq\"g\n\tParentR" +
       "ef\022)\n\010workflow\030\001 \001(\0132\027.perdure.v1.Workfl" +
-      "owRef\022\014\n\004step\030\002 \001(\t\022\r\n\005index\030\003 \001(\003\"\221\001\n\nC" +
-      "ancelInfo\022\r\n\005actor\030\001 \001(\t\022\016\n\006reason\030\002 \001(\t" +
-      "\0220\n\014request_time\030\003 \001(\0132\032.google.protobuf" +
-      ".Timestamp\0222\n\016grace_end_time\030\004 \001(\0132\032.goo" +
-      "gle.protobuf.Timestamp\"d\n\rPendingSignal\022" +
-      "\023\n\013signal_name\030\001 \001(\t\022\r\n\005count\030\002 \001(\005\022/\n\013o" +
-      "ldest_time\030\003 \001(\0132\032.google.protobuf.Times" +
-      "tamp\"\252\001\n\016WorkflowTotals\022\016\n\006claims\030\001 \001(\003\022" +
-      "\020\n\010attempts\030\002 \001(\003\022\020\n\010failures\030\003 \001(\003\022\023\n\013l" +
-      "ost_claims\030\004 \001(\003\022\017\n\007signals\030\005 \001(\003\022\017\n\007rep" +
-      "lays\030\006 \001(\003\022\026\n\016document_bytes\030\007 \001(\003\022\025\n\rpa" +
-      "yload_bytes\030\010 \001(\003\"\270\001\n\nStepTotals\022\020\n\010atte" +
-      "mpts\030\001 \001(\003\022\023\n\013lost_claims\030\002 \001(\003\022\020\n\010relea" +
-      "ses\030\003 \001(\003\022\r\n\005waits\030\004 \001(\003\022\023\n\013undelivered\030" +
-      "\005 \001(\003\022\024\n\014permit_waits\030\006 \001(\003\0227\n\024permit_wa" +
-      "it_duration\030\007 \001(\0132\031.google.protobuf.Dura" +
-      "tion\"\225\001\n\tMapResult\022)\n\010workflow\030\001 \001(\0132\027.p" +
-      "erdure.v1.WorkflowRef\022\014\n\004step\030\002 \001(\t\022)\n\010p" +
-      "rogress\030\003 \001(\0132\027.perdure.v1.MapProgress\022$" +
-      "\n\006errors\030\004 \003(\0132\024.perdure.v1.MapError\"j\n\010" +
-      "MapError\022\r\n\005index\030\001 \001(\003\022)\n\010workflow\030\002 \001(" +
-      "\0132\027.perdure.v1.WorkflowRef\022$\n\007failure\030\003 " +
-      "\001(\0132\023.perdure.v1.Failure\"\223\001\n\013MapProgress" +
-      "\022\023\n\013total_count\030\001 \001(\003\022\023\n\013total_known\030\002 \001" +
-      "(\010\022\022\n\nopen_count\030\003 \001(\003\022\027\n\017completed_coun" +
-      "t\030\004 \001(\003\022\024\n\014failed_count\030\005 \001(\003\022\027\n\017cancell" +
-      "ed_count\030\006 \001(\003*\336\001\n\005Phase\022\025\n\021PHASE_UNSPEC" +
-      "IFIED\020\000\022\020\n\014PHASE_QUEUED\020\001\022\023\n\017PHASE_EXECU" +
-      "TING\020\002\022\021\n\rPHASE_WAITING\020\003\022\023\n\017PHASE_THROT" +
-      "TLED\020\004\022\025\n\021PHASE_BACKING_OFF\020\005\022\031\n\025PHASE_N" +
-      "EEDS_ATTENTION\020\006\022\020\n\014PHASE_PAUSED\020\007\022\023\n\017PH" +
-      "ASE_NO_WORKER\020\010\022\026\n\022PHASE_INCOMPATIBLE\020\t*" +
-      "w\n\014WorkflowView\022\035\n\031WORKFLOW_VIEW_UNSPECI" +
-      "FIED\020\000\022\027\n\023WORKFLOW_VIEW_BASIC\020\001\022\027\n\023WORKF" +
-      "LOW_VIEW_STEPS\020\002\022\026\n\022WORKFLOW_VIEW_FULL\020\003" +
-      "*\272\001\n\010HookKind\022\031\n\025HOOK_KIND_UNSPECIFIED\020\000" +
-      "\022\030\n\024HOOK_KIND_ON_SUCCESS\020\001\022\037\n\033HOOK_KIND_" +
-      "FAILURE_FINALIZER\020\002\022\036\n\032HOOK_KIND_CANCEL_" +
-      "FINALIZER\020\003\022\034\n\030HOOK_KIND_PREPARE_REPLAY\020" +
-      "\004\022\032\n\026HOOK_KIND_COMPENSATION\020\005BQ\n\rio.perd" +
-      "ure.v1P\001Z>github.com/perdure/perdure/cli" +
-      "ents/go/gen/perdure/v1;perdurev1b\006proto3"
+      "owRef\022\014\n\004step\030\002 \001(\t\022\r\n\005index\030\003 \001(\003\022\022\n\nge" +
+      "neration\030\004 \001(\005\"\221\001\n\nCancelInfo\022\r\n\005actor\030\001" +
+      " \001(\t\022\016\n\006reason\030\002 \001(\t\0220\n\014request_time\030\003 \001" +
+      "(\0132\032.google.protobuf.Timestamp\0222\n\016grace_" +
+      "end_time\030\004 \001(\0132\032.google.protobuf.Timesta" +
+      "mp\"d\n\rPendingSignal\022\023\n\013signal_name\030\001 \001(\t" +
+      "\022\r\n\005count\030\002 \001(\005\022/\n\013oldest_time\030\003 \001(\0132\032.g" +
+      "oogle.protobuf.Timestamp\"\252\001\n\016WorkflowTot" +
+      "als\022\016\n\006claims\030\001 \001(\003\022\020\n\010attempts\030\002 \001(\003\022\020\n" +
+      "\010failures\030\003 \001(\003\022\023\n\013lost_claims\030\004 \001(\003\022\017\n\007" +
+      "signals\030\005 \001(\003\022\017\n\007replays\030\006 \001(\003\022\026\n\016docume" +
+      "nt_bytes\030\007 \001(\003\022\025\n\rpayload_bytes\030\010 \001(\003\"\270\001" +
+      "\n\nStepTotals\022\020\n\010attempts\030\001 \001(\003\022\023\n\013lost_c" +
+      "laims\030\002 \001(\003\022\020\n\010releases\030\003 \001(\003\022\r\n\005waits\030\004" +
+      " \001(\003\022\023\n\013undelivered\030\005 \001(\003\022\024\n\014permit_wait" +
+      "s\030\006 \001(\003\0227\n\024permit_wait_duration\030\007 \001(\0132\031." +
+      "google.protobuf.Duration\"\225\001\n\tMapResult\022)" +
+      "\n\010workflow\030\001 \001(\0132\027.perdure.v1.WorkflowRe" +
+      "f\022\014\n\004step\030\002 \001(\t\022)\n\010progress\030\003 \001(\0132\027.perd" +
+      "ure.v1.MapProgress\022$\n\006errors\030\004 \003(\0132\024.per" +
+      "dure.v1.MapError\"j\n\010MapError\022\r\n\005index\030\001 " +
+      "\001(\003\022)\n\010workflow\030\002 \001(\0132\027.perdure.v1.Workf" +
+      "lowRef\022$\n\007failure\030\003 \001(\0132\023.perdure.v1.Fai" +
+      "lure\"\223\001\n\013MapProgress\022\023\n\013total_count\030\001 \001(" +
+      "\003\022\023\n\013total_known\030\002 \001(\010\022\022\n\nopen_count\030\003 \001" +
+      "(\003\022\027\n\017completed_count\030\004 \001(\003\022\024\n\014failed_co" +
+      "unt\030\005 \001(\003\022\027\n\017cancelled_count\030\006 \001(\003*\336\001\n\005P" +
+      "hase\022\025\n\021PHASE_UNSPECIFIED\020\000\022\020\n\014PHASE_QUE" +
+      "UED\020\001\022\023\n\017PHASE_EXECUTING\020\002\022\021\n\rPHASE_WAIT" +
+      "ING\020\003\022\023\n\017PHASE_THROTTLED\020\004\022\025\n\021PHASE_BACK" +
+      "ING_OFF\020\005\022\031\n\025PHASE_NEEDS_ATTENTION\020\006\022\020\n\014" +
+      "PHASE_PAUSED\020\007\022\023\n\017PHASE_NO_WORKER\020\010\022\026\n\022P" +
+      "HASE_INCOMPATIBLE\020\t*w\n\014WorkflowView\022\035\n\031W" +
+      "ORKFLOW_VIEW_UNSPECIFIED\020\000\022\027\n\023WORKFLOW_V" +
+      "IEW_BASIC\020\001\022\027\n\023WORKFLOW_VIEW_STEPS\020\002\022\026\n\022" +
+      "WORKFLOW_VIEW_FULL\020\003*\272\001\n\010HookKind\022\031\n\025HOO" +
+      "K_KIND_UNSPECIFIED\020\000\022\030\n\024HOOK_KIND_ON_SUC" +
+      "CESS\020\001\022\037\n\033HOOK_KIND_FAILURE_FINALIZER\020\002\022" +
+      "\036\n\032HOOK_KIND_CANCEL_FINALIZER\020\003\022\034\n\030HOOK_" +
+      "KIND_PREPARE_REPLAY\020\004\022\032\n\026HOOK_KIND_COMPE" +
+      "NSATION\020\005BQ\n\rio.perdure.v1P\001Z>github.com" +
+      "/perdure/perdure/clients/go/gen/perdure/" +
+      "v1;perdurev1b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
@@ -280,7 +281,7 @@ public final class WorkflowOuterClass extends com.google.protobuf.GeneratedFile 
     internal_static_perdure_v1_ParentRef_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessage.FieldAccessorTable(
         internal_static_perdure_v1_ParentRef_descriptor,
-        new java.lang.String[] { "Workflow", "Step", "Index", });
+        new java.lang.String[] { "Workflow", "Step", "Index", "Generation", });
     internal_static_perdure_v1_CancelInfo_descriptor =
       getDescriptor().getMessageType(5);
     internal_static_perdure_v1_CancelInfo_fieldAccessorTable = new

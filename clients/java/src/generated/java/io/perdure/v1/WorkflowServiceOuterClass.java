@@ -500,62 +500,62 @@ public final class WorkflowServiceOuterClass extends com.google.protobuf.Generat
       "\001 \001(\0132\027.perdure.v1.WorkflowRef\022\024\n\014reopen" +
       "_steps\030\002 \003(\t\022\016\n\006reason\030\003 \001(\t\022\022\n\nrequest_" +
       "id\030\004 \001(\t\022\014\n\004etag\030\005 \001(\t\022\025\n\rvalidate_only\030" +
-      "\006 \001(\010\"\250\001\n\026ReplayWorkflowResponse\022)\n\010work" +
+      "\006 \001(\010\"\300\001\n\026ReplayWorkflowResponse\022)\n\010work" +
       "flow\030\001 \001(\0132\027.perdure.v1.WorkflowRef\022\r\n\005f" +
       "ence\030\002 \001(\003\022)\n\005state\030\003 \001(\0162\032.perdure.v1.W" +
       "orkflow.State\022\026\n\016reopened_steps\030\004 \003(\t\022\021\n" +
-      "\tduplicate\030\005 \001(\010\"\213\001\n\025DeleteWorkflowReque" +
-      "st\022)\n\010workflow\030\001 \001(\0132\027.perdure.v1.Workfl" +
-      "owRef\022\016\n\006reason\030\002 \001(\t\022\022\n\nrequest_id\030\003 \001(" +
-      "\t\022\014\n\004etag\030\004 \001(\t\022\025\n\rvalidate_only\030\005 \001(\010\"V" +
-      "\n\026DeleteWorkflowResponse\022)\n\010workflow\030\001 \001" +
-      "(\0132\027.perdure.v1.WorkflowRef\022\021\n\tduplicate" +
-      "\030\002 \001(\0102\257\r\n\017WorkflowService\022T\n\rStartWorkf" +
-      "low\022 .perdure.v1.StartWorkflowRequest\032!." +
-      "perdure.v1.StartWorkflowResponse\022W\n\016Star" +
-      "tWorkflows\022!.perdure.v1.StartWorkflowsRe" +
-      "quest\032\".perdure.v1.StartWorkflowsRespons" +
-      "e\022?\n\006Signal\022\031.perdure.v1.SignalRequest\032\032" +
-      ".perdure.v1.SignalResponse\022>\n\005Watch\022\030.pe" +
-      "rdure.v1.WatchRequest\032\031.perdure.v1.Watch" +
-      "Response0\001\022Y\n\016WatchWorkflows\022!.perdure.v" +
-      "1.WatchWorkflowsRequest\032\".perdure.v1.Wat" +
-      "chWorkflowsResponse0\001\022N\n\013GetWorkflow\022\036.p" +
-      "erdure.v1.GetWorkflowRequest\032\037.perdure.v" +
-      "1.GetWorkflowResponse\022T\n\rWaitForResult\022 " +
-      ".perdure.v1.WaitForResultRequest\032!.perdu" +
-      "re.v1.WaitForResultResponse\022T\n\rListWorkf" +
-      "lows\022 .perdure.v1.ListWorkflowsRequest\032!" +
-      ".perdure.v1.ListWorkflowsResponse\022W\n\016Cou" +
-      "ntWorkflows\022!.perdure.v1.CountWorkflowsR" +
-      "equest\032\".perdure.v1.CountWorkflowsRespon" +
-      "se\022K\n\nListRounds\022\035.perdure.v1.ListRounds" +
-      "Request\032\036.perdure.v1.ListRoundsResponse\022" +
-      "Q\n\014ListChildren\022\037.perdure.v1.ListChildre" +
-      "nRequest\032 .perdure.v1.ListChildrenRespon" +
-      "se\022Q\n\014ListAttempts\022\037.perdure.v1.ListAtte" +
-      "mptsRequest\032 .perdure.v1.ListAttemptsRes" +
-      "ponse\022Q\n\014FetchPayload\022\037.perdure.v1.Fetch" +
-      "PayloadRequest\032 .perdure.v1.FetchPayload" +
-      "Response\022Z\n\017ExplainWorkflow\022\".perdure.v1" +
-      ".ExplainWorkflowRequest\032#.perdure.v1.Exp" +
-      "lainWorkflowResponse\022W\n\016CancelWorkflow\022!" +
-      ".perdure.v1.CancelWorkflowRequest\032\".perd" +
-      "ure.v1.CancelWorkflowResponse\022`\n\021Termina" +
-      "teWorkflow\022$.perdure.v1.TerminateWorkflo" +
-      "wRequest\032%.perdure.v1.TerminateWorkflowR" +
-      "esponse\022T\n\rPauseWorkflow\022 .perdure.v1.Pa" +
-      "useWorkflowRequest\032!.perdure.v1.PauseWor" +
-      "kflowResponse\022W\n\016ResumeWorkflow\022!.perdur" +
-      "e.v1.ResumeWorkflowRequest\032\".perdure.v1." +
-      "ResumeWorkflowResponse\022W\n\016ReplayWorkflow" +
-      "\022!.perdure.v1.ReplayWorkflowRequest\032\".pe" +
-      "rdure.v1.ReplayWorkflowResponse\022W\n\016Delet" +
-      "eWorkflow\022!.perdure.v1.DeleteWorkflowReq" +
-      "uest\032\".perdure.v1.DeleteWorkflowResponse" +
-      "BQ\n\rio.perdure.v1P\001Z>github.com/perdure/" +
-      "perdure/clients/go/gen/perdure/v1;perdur" +
-      "ev1b\006proto3"
+      "\tduplicate\030\005 \001(\010\022\026\n\016in_doubt_steps\030\006 \003(\t" +
+      "\"\213\001\n\025DeleteWorkflowRequest\022)\n\010workflow\030\001" +
+      " \001(\0132\027.perdure.v1.WorkflowRef\022\016\n\006reason\030" +
+      "\002 \001(\t\022\022\n\nrequest_id\030\003 \001(\t\022\014\n\004etag\030\004 \001(\t\022" +
+      "\025\n\rvalidate_only\030\005 \001(\010\"V\n\026DeleteWorkflow" +
+      "Response\022)\n\010workflow\030\001 \001(\0132\027.perdure.v1." +
+      "WorkflowRef\022\021\n\tduplicate\030\002 \001(\0102\257\r\n\017Workf" +
+      "lowService\022T\n\rStartWorkflow\022 .perdure.v1" +
+      ".StartWorkflowRequest\032!.perdure.v1.Start" +
+      "WorkflowResponse\022W\n\016StartWorkflows\022!.per" +
+      "dure.v1.StartWorkflowsRequest\032\".perdure." +
+      "v1.StartWorkflowsResponse\022?\n\006Signal\022\031.pe" +
+      "rdure.v1.SignalRequest\032\032.perdure.v1.Sign" +
+      "alResponse\022>\n\005Watch\022\030.perdure.v1.WatchRe" +
+      "quest\032\031.perdure.v1.WatchResponse0\001\022Y\n\016Wa" +
+      "tchWorkflows\022!.perdure.v1.WatchWorkflows" +
+      "Request\032\".perdure.v1.WatchWorkflowsRespo" +
+      "nse0\001\022N\n\013GetWorkflow\022\036.perdure.v1.GetWor" +
+      "kflowRequest\032\037.perdure.v1.GetWorkflowRes" +
+      "ponse\022T\n\rWaitForResult\022 .perdure.v1.Wait" +
+      "ForResultRequest\032!.perdure.v1.WaitForRes" +
+      "ultResponse\022T\n\rListWorkflows\022 .perdure.v" +
+      "1.ListWorkflowsRequest\032!.perdure.v1.List" +
+      "WorkflowsResponse\022W\n\016CountWorkflows\022!.pe" +
+      "rdure.v1.CountWorkflowsRequest\032\".perdure" +
+      ".v1.CountWorkflowsResponse\022K\n\nListRounds" +
+      "\022\035.perdure.v1.ListRoundsRequest\032\036.perdur" +
+      "e.v1.ListRoundsResponse\022Q\n\014ListChildren\022" +
+      "\037.perdure.v1.ListChildrenRequest\032 .perdu" +
+      "re.v1.ListChildrenResponse\022Q\n\014ListAttemp" +
+      "ts\022\037.perdure.v1.ListAttemptsRequest\032 .pe" +
+      "rdure.v1.ListAttemptsResponse\022Q\n\014FetchPa" +
+      "yload\022\037.perdure.v1.FetchPayloadRequest\032 " +
+      ".perdure.v1.FetchPayloadResponse\022Z\n\017Expl" +
+      "ainWorkflow\022\".perdure.v1.ExplainWorkflow" +
+      "Request\032#.perdure.v1.ExplainWorkflowResp" +
+      "onse\022W\n\016CancelWorkflow\022!.perdure.v1.Canc" +
+      "elWorkflowRequest\032\".perdure.v1.CancelWor" +
+      "kflowResponse\022`\n\021TerminateWorkflow\022$.per" +
+      "dure.v1.TerminateWorkflowRequest\032%.perdu" +
+      "re.v1.TerminateWorkflowResponse\022T\n\rPause" +
+      "Workflow\022 .perdure.v1.PauseWorkflowReque" +
+      "st\032!.perdure.v1.PauseWorkflowResponse\022W\n" +
+      "\016ResumeWorkflow\022!.perdure.v1.ResumeWorkf" +
+      "lowRequest\032\".perdure.v1.ResumeWorkflowRe" +
+      "sponse\022W\n\016ReplayWorkflow\022!.perdure.v1.Re" +
+      "playWorkflowRequest\032\".perdure.v1.ReplayW" +
+      "orkflowResponse\022W\n\016DeleteWorkflow\022!.perd" +
+      "ure.v1.DeleteWorkflowRequest\032\".perdure.v" +
+      "1.DeleteWorkflowResponseBQ\n\rio.perdure.v" +
+      "1P\001Z>github.com/perdure/perdure/clients/" +
+      "go/gen/perdure/v1;perdurev1b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
@@ -873,7 +873,7 @@ public final class WorkflowServiceOuterClass extends com.google.protobuf.Generat
     internal_static_perdure_v1_ReplayWorkflowResponse_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessage.FieldAccessorTable(
         internal_static_perdure_v1_ReplayWorkflowResponse_descriptor,
-        new java.lang.String[] { "Workflow", "Fence", "State", "ReopenedSteps", "Duplicate", });
+        new java.lang.String[] { "Workflow", "Fence", "State", "ReopenedSteps", "Duplicate", "InDoubtSteps", });
     internal_static_perdure_v1_DeleteWorkflowRequest_descriptor =
       getDescriptor().getMessageType(49);
     internal_static_perdure_v1_DeleteWorkflowRequest_fieldAccessorTable = new
