@@ -6,13 +6,13 @@ const trip = new Definition<{ city: string }>("trip", { version: "1" });
 const flight = trip.step("flight", { needs: [trip.input] }, (ctx, { input }) => `flight to ${input.city} (${ctx.idempotencyKey.slice(0, 4)})`);
 trip.compensation(flight, "cancel_flight", {}, (ctx) => {
   // inDoubt: the step was begun, and nobody knows whether it took effect; then undo by its key.
-  const booked = ctx.hook?.compensatedOutput() ?? ctx.hook?.compensatedIdempotencyKey;
-  console.log(`undone: ${String(booked)}`);
+  const booked = ctx.hook?.inDoubt === true ? ctx.hook.compensatedIdempotencyKey : (ctx.hook?.compensatedOutput() as string);
+  console.log(`undone: ${booked}`);
 });
 
 const hotel = trip.step("hotel", { needs: [trip.input], after: flight }, (_ctx, { input }) => `hotel in ${input.city}`);
 trip.compensation(hotel, "cancel_hotel", {}, (ctx) => {
-  console.log(`undone: ${String(ctx.hook?.compensatedOutput())}`);
+  console.log(`undone: ${ctx.hook?.compensatedOutput() as string}`);
 });
 
 trip.step("car", { after: hotel }, () => {

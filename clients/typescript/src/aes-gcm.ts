@@ -24,9 +24,8 @@ export interface KeyRing {
 }
 
 /**
- * AES-256-GCM for payloads. An encoded value is `1 | length of the key's id | the id | check of the key (4) | nonce (12) |
- * cipher text with its tag (16)`; everything before the nonce, and the content type, are bound to it. Nonces are random:
- * give a new key to a ring before one key has encrypted 2^32 values.
+ * AES-256-GCM for payloads. An encoded value is the byte 1, the length of the key's id, the id, a check of the key (4 bytes), the
+ * nonce (12) and the cipher text with its tag (16); all before the nonce, and the content type, are bound to it. Nonces are random: give a new key to a ring before one key has encrypted 2^32 values.
  */
 export class AesGcm implements Codec {
   readonly name = AES_GCM;

@@ -55,6 +55,7 @@ export class Calls {
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
   #transport: Transport | undefined;
+  #once: Transport | undefined;
   #stamp = "";
   #reached = false;
   #closed = false;
@@ -80,6 +81,13 @@ export class Calls {
       this.#stamp = stamp;
     }
     return this.#transport;
+  }
+
+  /** A channel that tries nothing again. */
+  get once(): Transport {
+    if (this.#closed) throw new Unavailable("the client is closed");
+    this.#once ??= new Transport(this.config, { retries: false });
+    return this.#once;
   }
 
   /** One call with its retries. Rejects with a PerdureError, or with the signal's reason. */
@@ -141,6 +149,8 @@ export class Calls {
     this.#closed = true;
     this.#transport?.close();
     this.#transport = undefined;
+    this.#once?.close();
+    this.#once = undefined;
   }
 
   /** How long to wait before the next try. Throws the error if there is none. */

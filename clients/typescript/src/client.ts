@@ -24,7 +24,7 @@ import { Resources } from "./resources.js";
 import { Run, type Signalled, signalTo, workflowOf } from "./run.js";
 import { errorOfStatus } from "./statuses.js";
 import { startMessage, type StartOptions } from "./starting.js";
-import { type Stub, stubOf } from "./stub.js";
+import { type Stub, type StubOptions, stubOf } from "./stub.js";
 import { Workflow, workflowState } from "./view.js";
 import { type ManyEvent, watchMany } from "./watching.js";
 import type { Served, WorkerOptions } from "./worker/plan.js";
@@ -276,9 +276,10 @@ export class Client implements Disposable {
    * deadline, retries, credentials and codec.
    *
    * @param service - From `@perdure/client/stubs`.
+   * @param options - `once`: without retries, and without the codec.
    */
-  stub<S extends DescService>(service: S): Stub<S> {
-    return stubOf(service, this.#calls);
+  stub<S extends DescService>(service: S, options: StubOptions = {}): Stub<S> {
+    return stubOf(service, this.#calls, options);
   }
 
   #started(workflow: Definition | string, options: StartOptions, answer: StartWorkflowResponse): Run {

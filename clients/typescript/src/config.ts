@@ -108,7 +108,7 @@ function namedTls(given: boolean | undefined, known: Settings): TlsOptions | und
     serverName: known["PERDURE_TLS_SERVER_NAME"],
   }).filter(([, value]) => present(value) !== undefined);
   const wanted = given ?? (asked === "" ? named.length > 0 : ["true", "1", "yes"].includes(asked));
-  return wanted ? (Object.fromEntries(named) as TlsOptions) : undefined;
+  return wanted ? (Object.fromEntries(named)) : undefined;
 }
 
 /** A bare host gets the port of `perdure dev`; gRPC itself would try 443. */

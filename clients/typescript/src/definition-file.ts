@@ -259,7 +259,7 @@ function setDurations<Name extends string>(
   reader: FieldReader,
   path: string,
   fields: Fields,
-  target: { [Field in Name]?: ReturnType<FieldReader["duration"]> },
+  target: Partial<Record<Name, ReturnType<FieldReader["duration"]>>>,
   names: Readonly<Record<string, Name>>,
 ): void {
   for (const [key, field] of Object.entries(names)) {

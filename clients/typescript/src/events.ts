@@ -1,6 +1,7 @@
 import { dateOf } from "./durations.js";
 import type { Failure } from "./failure.js";
 import { type Frame as FrameMessage, Frame_Kind, type StateChange, type WatchEnd, type WatchEvent } from "./gen/perdure/v1/watch_pb.js";
+import { StepView_State, Workflow_State } from "./gen/perdure/v1/workflow_pb.js";
 import { decode, inline } from "./payloads.js";
 import { failureOf, signalsOf, stepState, type StepState, Workflow, workflowState, type WorkflowState } from "./view.js";
 
@@ -167,8 +168,8 @@ function changeOf(message: StateChange, resumeToken: string): ChangeEvent {
     round: Number(message.round),
     reason: message.reason,
     step: message.step,
-    stepState: message.stepState === 0 ? undefined : stepState(message.stepState),
-    workflowState: message.workflowState === 0 ? undefined : workflowState(message.workflowState),
+    stepState: message.stepState === StepView_State.UNSPECIFIED ? undefined : stepState(message.stepState),
+    workflowState: message.workflowState === Workflow_State.UNSPECIFIED ? undefined : workflowState(message.workflowState),
     attempt: message.attempt,
     claimNo: Number(message.claimNo),
     workerId: message.workerId,

@@ -68,6 +68,7 @@ export {
 } from "./events.js";
 export { Failure, type FailureOptions } from "./failure.js";
 export type { Filter } from "./filtering.js";
+export { fromJson as parseJson, toJson as stringifyJson } from "./json.js";
 export type { LogFacts, Logger } from "./logger.js";
 export { choose, Chosen, type MapError, type MapResult, Page, page } from "./outcomes.js";
 export { RawPayload } from "./payloads.js";
@@ -89,7 +90,7 @@ export {
   type TypeOf,
   type,
 } from "./steps.js";
-export type { Stub, StubMethod } from "./stub.js";
+export type { Requests, Stub, StubMethod, StubOptions } from "./stub.js";
 export { VERSION } from "./version.js";
 export { isEnded, type Phase, type StepState, type StepView, Workflow, type WorkflowRef, type WorkflowState } from "./view.js";
 export { type Condition, NO_VALUE, Wait, type WaitOptions, type Wake, Woken } from "./waits.js";

@@ -17,16 +17,18 @@ const EXACT_DIGITS = 15;
 const LONG = /\d{16}/;
 
 /**
- * JSON text of a value; undefined has none. Dates become ISO text, undefined members are left out.
- * Throws PayloadRejected with the place of what cannot travel.
- * @internal
+ * JSON text of a value, with bigint as a number. Dates become ISO text, undefined members are left out. Throws PayloadRejected with the
+ * place of what cannot travel, such as NaN, a Map, or bytes.
+ *
+ * @param value - Any value but undefined, which has no text.
  */
 export function toJson(value: unknown): string {
-  let holdsBigint = false;
+  if (value === undefined) throw rejected("undefined is no value", "");
+  const seen = { bigint: false };
   const write = function (this: unknown, key: string, item: unknown): unknown {
     switch (typeof item) {
       case "bigint":
-        holdsBigint = true;
+        seen.bigint = true;
         return MARK + item.toString();
       case "number":
         if (!Number.isFinite(item)) throw rejected(`${String(item)} cannot travel as JSON`, key);
@@ -41,20 +43,20 @@ export function toJson(value: unknown): string {
         return item;
     }
   };
-  let text: string | undefined;
+  let text: string;
   try {
-    text = JSON.stringify(value, write) as string | undefined;
+    text = JSON.stringify(value, write);
   } catch (error) {
     if (error instanceof PayloadRejected) throw error;
     throw rejected(error instanceof Error ? error.message : String(error), "", error);
   }
-  if (text === undefined) throw rejected("undefined is no value", "");
-  return holdsBigint ? text.replace(MARKED, "$1") : text;
+  return seen.bigint ? text.replace(MARKED, "$1") : text;
 }
 
 /**
  * The value of JSON text; integers that a number cannot hold exactly become bigint. Throws a SyntaxError.
- * @internal
+ *
+ * @param text - The JSON.
  */
 export function fromJson(text: string): unknown {
   if (!LONG.test(text)) return JSON.parse(text);

@@ -32,17 +32,10 @@ export class Page {
  * Return it from a step with branches.
  *
  * @param branches - One name or several.
+ * @param output - What dependants get. Absent: no value.
  */
-export function choose(branches: string | readonly string[]): Chosen;
-/**
- * Return it from a step with branches.
- *
- * @param branches - One name or several.
- * @param output - What dependants get.
- */
-export function choose<T>(branches: string | readonly string[], output: T): Chosen<T>;
-export function choose(branches: string | readonly string[], output?: unknown): Chosen<unknown> {
-  return new Chosen(typeof branches === "string" ? [branches] : branches, output);
+export function choose<T = undefined>(branches: string | readonly string[], output?: T): Chosen<T> {
+  return new Chosen(typeof branches === "string" ? [branches] : branches, output as T);
 }
 
 /**
@@ -83,4 +76,6 @@ export interface MapResult {
   readonly open: number;
   /** The first 20 that failed, by index. */
   readonly errors: readonly MapError[];
+  /** All that the server told: perdure.v1.MapResult in canonical protobuf JSON. */
+  readonly json: unknown;
 }

@@ -14,7 +14,7 @@ export async function* listed<I extends DescMessage, O extends DescMessage, T>(
 ): AsyncGenerator<T, void, undefined> {
   const request = create(method.input, init) as MessageShape<I> & { pageToken: string };
   for (;;) {
-    const answer = (await calls.unary(method, request as MessageInitShape<I>)) as MessageShape<O> & { nextPageToken: string };
+    const answer = (await calls.unary(method, request)) as MessageShape<O> & { nextPageToken: string };
     yield* itemsOf(answer);
     if (answer.nextPageToken === "") return;
     request.pageToken = answer.nextPageToken;

@@ -87,8 +87,8 @@ export function startMessage(workflow: Definition | string, options: StartOption
   return create(StartWorkflowRequestSchema, {
     workflow: refMessage(ref, namespace),
     requestId: knownId(options.requestId),
-    onOpen: options.onOpen === undefined ? 0 : ON_OPEN[options.onOpen],
-    onClosed: options.onClosed === undefined ? 0 : ON_CLOSED[options.onClosed],
+    onOpen: options.onOpen === undefined ? StartWorkflowRequest_OnOpen.UNSPECIFIED : ON_OPEN[options.onOpen],
+    onClosed: options.onClosed === undefined ? StartWorkflowRequest_OnClosed.UNSPECIFIED : ON_CLOSED[options.onClosed],
     labels: { ...options.labels },
     queue: options.queue ?? "",
     stepQueues: { ...options.stepQueues },

@@ -90,7 +90,7 @@ function typed(code: string, text: string, status: Status | undefined): errors.P
   const violations: errors.Violation[] = [];
   for (const detail of status?.details ?? []) {
     const info = anyUnpack(detail, ErrorInfoSchema);
-    if (info !== undefined && info.domain === DOMAIN) {
+    if (info?.domain === DOMAIN) {
       details.reason = info.reason;
       details.facts = info.metadata;
     }

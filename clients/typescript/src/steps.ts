@@ -26,7 +26,7 @@ export interface Branch {
 /** What `after` takes: a step, its name, or one of its branches. */
 export type Earlier = Need | string | Branch;
 
-/** The type of a value that this program does not make itself; made by {@link type}. */
+/** The type of a value that this program does not make itself; made by `type`. */
 export interface TypeOf<T> {
   /** Never there; carries the type. */
   readonly [OUTPUT]?: () => T;

@@ -21,8 +21,8 @@ export function outgoingTrace(): readonly (readonly [string, string])[] {
  * a message may quote what a user typed.
  * @internal
  */
-export async function withActivitySpan<T>(claim: Claim, work: () => Promise<T>): Promise<T> {
-  if (claim.traceparent === "") return work();
+export async function withActivitySpan<T>(claim: Claim, work: () => T | Promise<T>): Promise<T> {
+  if (claim.traceparent === "") return await work();
   const parent = propagation.extract(ROOT_CONTEXT, { traceparent: claim.traceparent, ...(claim.tracestate === "" ? {} : { tracestate: claim.tracestate }) });
   const name = `activity ${claim.workflow?.workflowType ?? ""}/${claim.step}`;
   const span = trace.getTracer("perdure").startSpan(name, { attributes: attributesOf(claim) }, parent);

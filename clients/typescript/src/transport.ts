@@ -62,7 +62,7 @@ export class Transport {
   readonly #config: ConnectionConfig;
 
   /** `alone`: with a connection of its own, which no other channel shares. */
-  constructor(config: ConnectionConfig, alone = false) {
+  constructor(config: ConnectionConfig, { alone = false, retries = true } = {}) {
     this.#config = config;
     const options: ClientOptions = {
       "grpc.service_config": SERVICE_CONFIG,
@@ -73,6 +73,7 @@ export class Transport {
       "grpc.keepalive_time_ms": limits.KEEPALIVE_INTERVAL,
       "grpc.keepalive_timeout_ms": limits.KEEPALIVE_TIMEOUT,
       "grpc.use_local_subchannel_pool": alone ? 1 : 0,
+      "grpc.enable_retries": retries ? 1 : 0,
       "grpc.primary_user_agent": CLIENT_NAME,
     };
     const name = config.tls?.serverName;
@@ -163,8 +164,10 @@ export class Transport {
   /** Opens a stream in both directions. */
   bidiStream<I extends DescMessage, O extends DescMessage>(
     method: DescMethodBiDiStreaming<I, O>,
+    timeoutMs?: number,
   ): ClientDuplexStream<MessageShape<I>, MessageShape<O>> {
-    return this.#client.makeBidiStreamRequest(pathOf(method), writerOf(method.input), readerOf(method.output), this.metadata());
+    const options = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
+    return this.#client.makeBidiStreamRequest(pathOf(method), writerOf(method.input), readerOf(method.output), this.metadata(), options);
   }
 
   /** Metadata of a call that begins now: the bearer token, and the caller's trace context. */

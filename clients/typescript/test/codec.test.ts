@@ -106,7 +106,7 @@ test("a value that cannot be decoded is an error for who asks for it, and says w
   const payload = create(PayloadSchema, { data: { case: "json", value: '"secret"' } });
   seal(PayloadSchema, payload, other);
   unseal(PayloadSchema, payload, mine);
-  assert.throws(() => decode(payload), (error) => error instanceof PayloadUndecodable && error.fault === "key_missing" && /key other/.test(error.message));
+  assert.throws(() => decode(payload), (error) => error instanceof PayloadUndecodable && error.fault === "key_missing" && error.message.includes("key other"));
   assert.throws(() => decode(create(PayloadSchema, { data: { case: "binary", value: raw("AA==") }, encoding: "rot13" })), /no codec named "rot13"/);
 });
 

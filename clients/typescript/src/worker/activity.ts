@@ -121,7 +121,7 @@ export class Activity implements ActivityLink {
       const context = new Context(claim, this);
       const inputs = inputsOf(claim, this.#served);
       this.signal.throwIfAborted();
-      const value = await withActivitySpan(claim, async () => this.#served.run(context as never, inputs as never));
+      const value = await withActivitySpan(claim, () => this.#served.run(context as never, inputs as never));
       if (this.isLost) return undefined;
       const result = results.ofValue(value);
       seal(ResultSchema, result, codec);

@@ -53,7 +53,7 @@ export class Connection {
 
   constructor(config: ConnectionConfig, outgoing: Outgoing) {
     this.#config = config;
-    this.#transport = new Transport(config, true);
+    this.#transport = new Transport(config, { alone: true });
     this.#outgoing = outgoing;
   }
 
@@ -131,6 +131,10 @@ export class Connection {
     this.#transport.close();
   }
 
+  #isRunning(): boolean {
+    return this.#running;
+  }
+
   #end(fault: Error): void {
     this.#fault ??= fault;
     this.#call?.cancel();
@@ -151,7 +155,7 @@ export class Connection {
             this.#askedAt = Number.POSITIVE_INFINITY;
           }
           await this.#written(message);
-          if (!this.#running || this.#outgoing.renewWanted) break;
+          if (this.#outgoing.renewWanted || !this.#isRunning()) break;
         }
       }
     } catch (error) {

@@ -80,6 +80,7 @@ function mapResultOf(value: unknown): MapResult {
     failed: count("failed"),
     cancelled: count("cancelled"),
     open: count("open"),
+    json: value,
     errors: errors.map(
       ({ index, workflow, failure }): MapError => ({
         index: Number(index ?? 0),

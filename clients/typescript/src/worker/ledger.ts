@@ -87,7 +87,7 @@ export class Ledger {
   /** An activity should stop. */
   cancel(token: string, reason: string): void {
     const held = this.claims.get(token);
-    if (held === undefined || held.cancelReason !== "" || held.phase === "settling") return;
+    if (held?.cancelReason !== "" || held.phase === "settling") return;
     held.cancelReason = reason === "" ? "WORKFLOW_CANCELLED" : reason;
     if (held.phase === "running") this.#runner.cancel(token, held.cancelReason);
     else this.#settleUnbegun(held, results.cancelled());
@@ -194,13 +194,11 @@ export class Ledger {
       if (pool === undefined) continue;
       pool.contracts = new Map(status.steps.map((step) => [step.step, step.stepContract]));
       pool.fingerprints = new Set([...status.acceptedFingerprints, ...status.steps.flatMap((step) => step.acceptedFingerprints)]);
-      const problems = [
-        ["the pool", status.status] as const,
-        ...status.steps.map((step) => [`step ${step.step}`, step.status] as const),
-      ];
-      for (const [what, problem] of problems) {
+      for (const { step, status: problem } of [{ step: "", status: status.status }, ...status.steps]) {
         const error = errorOfStatus(problem);
-        if (error !== undefined) this.#log.warn(`pool ${status.pool}: ${what} is not served for now: ${error.message}`);
+        if (error === undefined) continue;
+        const what = step === "" ? "it" : `step ${step}`;
+        this.#log.warn(`pool ${status.pool}: ${what} is not served for now: ${error.message}`, { pool: status.pool, step, reason: error.reason });
       }
     }
   }

@@ -173,7 +173,8 @@ export class Session implements Services, Listener {
 
   #goAway(connection: Connection, message: GoAway): void {
     if (connection !== this.#current) return;
-    const reason = message.reason === 0 ? "age" : (ReasonNumbers[message.reason] ?? "UNKNOWN");
+    const name = ReasonNumbers[message.reason] as string | undefined;
+    const reason = name === "UNSPECIFIED" ? "age" : (name ?? "UNKNOWN");
     this.#log.info(`the server asks to leave this stream (${reason})`);
     if (reason === ErrorReason.SESSION_LOST) this.#sessionIsLost();
     connection.leaving.abort();
