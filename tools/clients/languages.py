@@ -101,7 +101,7 @@ TYPESCRIPT: Final = Language(
     locks=("package.json", "package-lock.json"),
     verbs={
         "generate": (("node", "scripts/generate.mjs", "{out}/src/gen"),),
-        "build": (("npm", "run", "--silent", "build"),),
+        "build": (("npm", "run", "--silent", "build"), ("npm", "run", "--silent", "build:tests")),
         "test": (("npm", "test", "--silent"),),
         "lint": (("npm", "run", "--silent", "lint"),),
         "conformance": CASES,
