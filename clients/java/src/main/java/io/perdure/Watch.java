@@ -138,6 +138,9 @@ public final class Watch implements Iterable<Event>, Iterator<Event>, AutoClosea
         try {
             if (stream.get() == null) {
                 stream.set(EventStream.open(calls, WorkflowServiceGrpc.getWatchMethod(), request.build()));
+                if (ended) { // closed meanwhile, from another thread that did not see this stream
+                    drop(stream);
+                }
             }
             EventStream<WatchResponse> open = stream.get();
             Optional<WatchResponse> answer = open == null ? Optional.empty() : open.next(Limits.WATCH_IDLE_TIMEOUT);
