@@ -42,7 +42,8 @@ def check_change(definition: Definition, old: Workflow | None, new: Workflow) ->
         _check_next_round(old, new)
         return
     if any(action.startswith(("redact:", "redact.")) for action in set(new.actions) - set(old.actions)):
-        _check_redaction(old, new)
+        if old.state in ENDED:  # else what ended it went into the same write
+            _check_redaction(old, new)
         return
     if new.fingerprint != old.fingerprint:
         assert (new.run_id, new.fence, new.revision) == (old.run_id, old.fence, old.revision + 1), "a migration is no new run"

@@ -16,6 +16,10 @@ KEPT = {
     256: "a duty to close a child that was removed was tried for ever, and kept its parent for ever",
     442: "a watcher that was slow was told a tombstone as the end, without the changes before it",
     3005: "a grant that was stored late was delivered to nobody, and its slot was lost",
+    6: "a copy of a step that was claimed had no queue time any more",
+    71: "an ended workflow was told to have run by policies that came after its end",
+    269: "a firing that may have happened waited again after a refusal, and the next one began beside it",
+    865: "a step of a copy was in its state since a moment that was not yet",
     3689: "a claim that another server had taken away was compared once, met a store that was away, and was never told to its worker",
 }
 
