@@ -36,7 +36,7 @@ demo: setup ## Kills a worker, the server and Redis in the middle of real work; 
 test: setup check pytest ## Generated code, lint, types, import contracts, and the core tests; needs no network once set up
 
 pytest: setup ## The core tests only
-	$(PY) -m pytest -m "not slow and not chaos and not image" -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+	$(PY) -m pytest -m "not slow and not chaos and not image and not conformance" -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 slow: setup ## Stories and services on real processes that are killed and restarted, and the first seeds of the simulation
 	$(PY) -m pytest -m "slow and not chaos and not image" -n auto --maxprocesses 2 --dist worksteal $(ARGS)

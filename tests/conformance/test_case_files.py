@@ -28,7 +28,6 @@ NEVER_SENT: Final[Mapping[str, str]] = {
     "NAMESPACE_NOT_FOUND": "no rule of this server refuses for it: every namespace is there without being made",
     "DEADLINE_EXCEEDED": "the caller's own side says so, by the code alone: see `a call without an answer ends at its deadline`",
     "CALL_CANCELLED": "who has cancelled a call hears nothing more of it",
-    "INTERNAL": "a bug of the server's: none is known that could be brought about from outside",
 }
 """Reasons that no case can bring about from outside, each with why."""
 

@@ -8,7 +8,7 @@ from tests.conformance.case_file import Case
 from tests.conformance.play import CaseFailed, Play
 from tests.conformance.stage import Stage
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.conformance
 
 NOTE = "definitions: {note: {steps: {read: {needs: [input]}}}}\n"
 WRONG = {
