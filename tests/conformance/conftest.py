@@ -33,8 +33,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def missing(pytestconfig: pytest.Config) -> dict[str, str]:
-    """What each language lacks; empty: nothing."""
-    return {language: driver.missing(language, VARIABLES) for language in wanted_languages(pytestconfig)}
+    """What each language lacks, those too that were not asked for, as they may be peers; empty: nothing."""
+    languages = {*wanted_languages(pytestconfig), *driver.languages()}
+    return {language: driver.missing(language, VARIABLES) for language in sorted(languages)}
 
 
 @pytest.fixture(scope="session")
