@@ -247,7 +247,8 @@ func (r *Run) Replay(ctx context.Context, reopen []string, options ...VerbOption
 	return answer.GetReopenedSteps(), err
 }
 
-// Delete removes an ended workflow, all its rounds and values. Not ended: WORKFLOW_NOT_CLOSED.
+// Delete removes an ended workflow, all its rounds and values: take a handle without a round, by [Client.Run]. A handle with a
+// round removes that round alone, which must not be the current one. Not ended: WORKFLOW_NOT_CLOSED.
 func (r *Run) Delete(ctx context.Context, options ...VerbOption) error {
 	told := verbOf(options)
 	ctx, cancel := r.client.contact.bounded(ctx)

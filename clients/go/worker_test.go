@@ -3,6 +3,7 @@ package perdure_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -646,6 +648,110 @@ func TestAWorkerThatCannotBeRightSaysSoAtOnce(t *testing.T) {
 	} {
 		if err := worker.Run(context.Background()); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("instead of %q it says %v", name, err)
+		}
+	}
+}
+
+func TestTheStepsSpanIsInTheTraceOfItsClaim(t *testing.T) {
+	server := newScripted(t)
+	found := make(chan string, 1)
+	server.work(func(ctx perdure.Context, _ perdure.Inputs) (any, error) {
+		found <- trace.SpanContextFromContext(ctx).TraceID().String()
+		return nil, nil
+	})
+	stream := server.accept()
+	traced := claim("a")
+	traced.Traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	stream.grant(traced)
+	if id := receive(t, found, "the step"); id != "0af7651916cd43dd8448eb211c80319c" {
+		t.Errorf("its trace is %s", id)
+	}
+	stream.result()
+}
+
+func TestContractsOfGeneratedConstantsAreNamed(t *testing.T) {
+	server := newScripted(t)
+	server.work(done, perdure.Contracts("job", map[string]string{"work": "contract-7"}))
+	if contract := server.accept().hello.GetPools()[0].GetStepContracts()["work"]; contract != "contract-7" {
+		t.Errorf("the contract is %q", contract)
+	}
+}
+
+func TestOfferedDefinitionsGiveTheContracts(t *testing.T) {
+	server := newScripted(t)
+	server.welcome = func(hello *perdurev1.Hello) (*perdurev1.Welcome, error) {
+		made := welcomed(hello)
+		for _, pool := range made.Pools {
+			pool.Steps = []*perdurev1.PoolStatus_StepStatus{{Step: "work", StepContract: "contract-1"}}
+		}
+		return made, nil
+	}
+	definition, err := perdure.ParseDefinition([]byte("{workflow_type: job, steps: {work: {needs: [input]}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.work(done, perdure.Offer(definition))
+	stream := server.accept()
+	pool := stream.hello.GetPools()[0]
+	if pool.GetDefinitionIndex() != 0 || pool.DefinitionIndex == nil || pool.GetSteps()[0] != "work" || stream.hello.GetDefinitions()[0].GetRegister() {
+		t.Errorf("hello is %v", stream.hello)
+	}
+	stream.grant(claim("a"))
+	stream.result()
+}
+
+func TestAHurryEndsTheGrace(t *testing.T) {
+	server, step := newScripted(t), newHeld()
+	working := server.work(step.run, perdure.Grace(time.Hour))
+	stream := server.accept()
+	stream.grant(claim("a"))
+	receive(t, step.begun, "the step")
+	working.stop()
+	working.worker.Hurry()
+	if result := stream.result(); result.GetReleased() == nil {
+		t.Errorf("the outcome is %v", result)
+	}
+	working.end()
+}
+
+func TestManyClaimsComeThroughReconnectsOnce(t *testing.T) {
+	server := newScripted(t)
+	server.work(done, perdure.Slots(8))
+	const claims = 200
+	seen := map[string]int{}
+	granted := 0
+	for len(seen) < claims {
+		stream := server.accept()
+		for range 60 {
+			select {
+			case message := <-stream.in:
+				for range message.GetCredit().GetCount() {
+					if granted < claims {
+						stream.grant(claim(fmt.Sprint("c", granted)))
+						granted++
+					}
+				}
+				for _, result := range message.GetResults().GetResults() {
+					seen[result.GetClaimToken()]++
+					settled := &perdurev1.Settled{ResultId: result.GetResultId()}
+					if result.GetWantNext() && granted < claims {
+						settled.NextClaims = []*perdurev1.Claim{claim(fmt.Sprint("c", granted))}
+						granted++
+					}
+					stream.settle(settled)
+				}
+			case <-time.After(patience):
+				t.Fatalf("the worker is silent after %d of %d results", len(seen), granted)
+			}
+			if len(seen) == claims {
+				break
+			}
+		}
+		stream.end <- status.Error(codes.Unavailable, "cut")
+	}
+	for token, count := range seen {
+		if count > 2 { // once more where the answer was cut off
+			t.Errorf("%s: %d results", token, count)
 		}
 	}
 }

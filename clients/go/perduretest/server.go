@@ -36,7 +36,7 @@ type Server struct {
 const ServerVariable = "PERDURE_TEST_SERVER"
 
 const (
-	startTimeout = 60 * time.Second
+	startTimeout = 3 * time.Minute
 	stopTimeout  = 15 * time.Second
 	patience     = 60 * time.Second
 )

@@ -262,6 +262,10 @@ func (s *Session) isWanted(held *Held) bool {
 }
 
 func (s *Session) place(held *Held) {
+	if s.draining {
+		s.settleUnbegun(held, Released()) // it waited for a slot that becomes free only now
+		return
+	}
 	if held.Claim.GetCancelRequested() {
 		held.cancelReason = "WORKFLOW_CANCELLED"
 		s.settleUnbegun(held, Cancelled())
