@@ -40,7 +40,7 @@ const STEP_KEYS = new Set([
 ]);
 const RETRY_KEYS = new Set(["max_attempts", "unlimited", "initial_interval", "backoff_coefficient", "max_interval", "jitter", "non_retryable"]);
 const CONDITION_KEYS = new Set(["signal", "count", "after", "at", "name", "choose"]);
-const NOT_OF_WAITS = ["needs", "retry", "queue", "permits", "attempt_timeout", "silence_timeout"];
+const WAIT_KEYS = new Set(["wait", "after", "version", "description", "branches", "compensate_with"]);
 
 /**
  * Reads a definition file; give its steps activities by `definition.implement`. Rejects with DefinitionRejected that names every fault.
@@ -132,7 +132,7 @@ function stepOf(reader: FieldReader, path: string, name: string, fields: Fields)
   });
   if ("needs" in fields || "wait" in fields) step.needs = { $typeName: "perdure.v1.Needs", names: [...needs] };
   if ("wait" in fields) {
-    for (const key of NOT_OF_WAITS) if (key in fields) reader.fault(`${path}.${key}`, "does not belong to a step that waits");
+    for (const key of Object.keys(fields).sort()) if (!WAIT_KEYS.has(key)) reader.fault(`${path}.${key}`, "does not belong to a step that waits");
     const anyOf = conditionsOf(reader, `${path}.wait`, fields["wait"]);
     step.kind = { case: "wait", value: { $typeName: "perdure.v1.WaitStep", wait: create(WaitSchema, { anyOf }) } };
     delete step.policy;
@@ -149,6 +149,9 @@ function stepOf(reader: FieldReader, path: string, name: string, fields: Fields)
 function conditionsOf(reader: FieldReader, path: string, value: unknown): WaitCondition[] {
   const fields = reader.mapping(path, value, new Set([...CONDITION_KEYS, "any_of"]));
   const items = "any_of" in fields ? reader.items(fields["any_of"]) : [fields];
+  for (const key of "any_of" in fields ? Object.keys(fields).sort() : []) {
+    if (key !== "any_of") reader.fault(`${path}.${key}`, "does not belong beside `any_of`: put it into one of the conditions");
+  }
   return items.map((item, index) => {
     const place = `${path}.any_of[${String(index)}]`;
     const condition = reader.mapping(place, item, CONDITION_KEYS);
@@ -158,6 +161,8 @@ function conditionsOf(reader: FieldReader, path: string, value: unknown): WaitCo
     });
     if (["signal", "after", "at"].filter((kind) => kind in condition).length !== 1) {
       reader.fault(place, "is one of: `signal`, `after` (a duration), `at` (a time)");
+    } else if ("count" in condition && !("signal" in condition)) {
+      reader.fault(`${place}.count`, "counts signals, and this condition waits for none");
     } else if ("signal" in condition) {
       const signalName = reader.text(`${place}.signal`, condition["signal"]);
       const count = reader.integer(`${place}.count`, condition["count"]) ?? 1;
@@ -190,7 +195,7 @@ function readPolicy(reader: FieldReader, path: string, fields: Fields, policy: S
 function retryOf(reader: FieldReader, path: string, fields: Fields): RetryPolicy {
   const retry = create(RetryPolicySchema, { nonRetryableTypes: [...reader.names(`${path}.non_retryable`, fields["non_retryable"])] });
   const attempts = reader.integer(`${path}.max_attempts`, fields["max_attempts"]);
-  const unlimited = fields["unlimited"] === true;
+  const unlimited = reader.flag(`${path}.unlimited`, fields["unlimited"] ?? false);
   if (attempts !== undefined && unlimited) reader.fault(path, "give max_attempts or unlimited, not both");
   else if (attempts !== undefined) retry.attempts = { case: "maxAttempts", value: attempts };
   else if (unlimited) retry.attempts = { case: "unlimited", value: true };

@@ -41,8 +41,7 @@ final class DefinitionFile {
             "needs", "after", "wait", "retry", "queue", "priority", "on_exhausted", "permits", "version", "description",
             "attempt_timeout", "silence_timeout", "step_timeout", "queue_timeout", "branches", "compensate_with",
             "map", "pages", "child", "max_in_flight", "parent_close");
-    private static final Set<String> NOT_OF_A_WAIT =
-            Set.of("needs", "retry", "queue", "permits", "attempt_timeout", "silence_timeout");
+    private static final Set<String> OF_A_WAIT = Set.of("wait", "after", "version", "description", "branches", "compensate_with");
     private static final Set<String> RETRY = Set.of(
             "max_attempts", "unlimited", "initial_interval", "backoff_coefficient", "max_interval", "jitter", "non_retryable");
     private static final Set<String> CONDITION = Set.of("signal", "count", "after", "at", "name", "choose");
@@ -142,7 +141,7 @@ final class DefinitionFile {
             policy(path, fields, step);
             return step.build();
         }
-        new TreeSet<>(fields.keySet()).stream().filter(NOT_OF_A_WAIT::contains)
+        new TreeSet<>(fields.keySet()).stream().filter(key -> !OF_A_WAIT.contains(key))
                 .forEach(key -> reader.fault(path + "." + key, "does not belong to a step that waits"));
         step.getWaitBuilder().setWait(waiting(path + ".wait", fields.get("wait")));
         return step.build();
@@ -153,6 +152,10 @@ final class DefinitionFile {
         known.add("any_of");
         Map<String, JsonNode> fields = reader.mapping(path, value, known);
         List<JsonNode> conditions = fields.containsKey("any_of") ? reader.items(fields.get("any_of")) : List.of(value);
+        if (fields.containsKey("any_of")) {
+            new TreeSet<>(fields.keySet()).stream().filter(key -> !key.equals("any_of")).forEach(
+                    key -> reader.fault(path + "." + key, "does not belong beside `any_of`: put it into one of the conditions"));
+        }
         Wait.Builder wait = Wait.newBuilder();
         for (int index = 0; index < conditions.size(); index++) {
             wait.addAnyOf(condition(path + ".any_of[" + index + "]", conditions.get(index)));
@@ -167,6 +170,8 @@ final class DefinitionFile {
                 .addAllChoose(reader.names(path + ".choose", fields.get("choose")));
         if (List.of("signal", "after", "at").stream().filter(fields::containsKey).count() != 1) {
             reader.fault(path, "is one of: `signal`, `after` (a duration), `at` (a time)");
+        } else if (fields.containsKey("count") && !fields.containsKey("signal")) {
+            reader.fault(path + ".count", "counts signals, and this condition waits for none");
         } else if (fields.containsKey("signal")) {
             condition.setSignal(SignalCondition.newBuilder()
                     .setSignalName(reader.text(path + ".signal", fields.get("signal")))
