@@ -92,8 +92,9 @@ contracts: setup ## The direction of imports
 tidy: setup ## Sizes, names, dead files, reasons beside suppressions
 	$(PY) tools/tidy.py
 
-types: setup ## mypy --strict
+types: setup ## mypy --strict; and pyright's strict mode over the Python client and a user's program (by npx, where that is)
 	$(BIN)/mypy
+	$(PY) tools/strict_types.py
 
 format: setup ## Formats, and fixes what ruff can fix
 	$(BIN)/ruff check --fix-only .

@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 try:
     from cryptography.exceptions import InvalidTag
@@ -81,13 +81,15 @@ class KeyRing:
     def from_json(cls, text: str) -> Self:
         """The ring of a key file's text. Raises ValueError that names what is wrong, and no key."""
         try:
-            found = json.loads(text)
+            found: Any = json.loads(text)
         except ValueError:
             raise ValueError("a key file is JSON, and this is none") from None
-        if not isinstance(found, dict) or not isinstance(found.get("keys"), dict) or not isinstance(found.get("active"), str):
+        ring = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        if not isinstance(ring.get("keys"), dict) or not isinstance(ring.get("active"), str):
             raise ValueError('a key file is {"active": id, "keys": {id: base64}, "digest_key": base64}')  # noqa: TRY004 -- the file is wrong
-        keys = {key_id: _from_base64(f"keys.{key_id}", key) for key_id, key in found["keys"].items()}
-        return cls(found["active"], keys, _from_base64("digest_key", found.get("digest_key")))
+        given = cast("dict[str, object]", ring["keys"])
+        keys = {key_id: _from_base64(f"keys.{key_id}", key) for key_id, key in given.items()}
+        return cls(ring["active"], keys, _from_base64("digest_key", ring.get("digest_key")))
 
     def to_json(self) -> str:
         """The text of its key file: a secret."""
@@ -98,7 +100,10 @@ class KeyRing:
 class AesGcm:
     """The codec `aes-gcm`."""
 
-    name: Final = AES_GCM
+    @property
+    def name(self) -> str:
+        """`aes-gcm`: it travels with each value."""
+        return AES_GCM
 
     def __init__(self, ring: KeyRing) -> None:
         self._ring = ring

@@ -39,15 +39,19 @@ class Codec(Protocol):
     @property
     def name(self) -> str:
         """Travels as `Payload.encoding`; the same in all languages."""
+        raise NotImplementedError
 
     def encode(self, plain: bytes, content_type: str) -> bytes:
         """The encoded form. `content_type` travels readable beside it and should be bound to it."""
+        raise NotImplementedError
 
     def decode(self, encoded: bytes, content_type: str) -> bytes:
         """What `encode` was given. Raises PayloadUndecodable."""
+        raise NotImplementedError
 
     def digest(self, plain: bytes) -> str:
         """A keyed hash: equal for equal values, tells nothing without the key. At most 128 characters."""
+        raise NotImplementedError
 
 
 def key_id_of(encoded: bytes) -> str:

@@ -35,7 +35,7 @@ class ClaimFacts:
     wake_token: str = field(repr=False)
     generation: int = 0
     max_attempts: int = 0
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
     traceparent: str = ""
     tracestate: str = ""
     last_failure: Failure | None = None
@@ -48,6 +48,7 @@ class ActivityLink(Protocol):
 
     def save(self, payload: payload_pb2.Payload) -> Awaitable[None]:
         """Stores a checkpoint; awaited on the activity's loop. Raises ClaimLost."""
+        raise NotImplementedError
 
     def save_blocking(self, payload: payload_pb2.Payload) -> None:
         """Stores a checkpoint; for activities in threads and processes. Raises ClaimLost."""
@@ -60,6 +61,7 @@ class ActivityLink(Protocol):
 
     def cancel_reason(self) -> str:
         """Why the activity should stop; empty: it should not."""
+        raise NotImplementedError
 
 
 class Ready(Generic[V]):

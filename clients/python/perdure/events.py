@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from perdure import payloads
 from perdure.failure import Failure
@@ -125,6 +125,7 @@ class Frame(Event):
         value = self.value
         if not isinstance(value, dict):
             return str(value)
+        value = cast("dict[str, object]", value)
         told = f"{value.get('done', '?')}" + (f"/{value['total']}" if value.get("total") is not None else "")
         return " ".join(part for part in (told, str(value.get("unit") or ""), str(value.get("message") or "")) if part)
 

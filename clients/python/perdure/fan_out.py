@@ -194,7 +194,8 @@ class FanOut(Plan):
             DefinitionRejected: A name is not possible.
         """
         source = "" if input is None else step_names(input)[0]
-        needed = tuple(dict.fromkeys([*step_names(needs), *([source] if source else [])]))
+        names: list[str] = [*step_names(needs), *([source] if source else [])]
+        needed = tuple(dict.fromkeys(names))
         children = Children(_type_of(workflow), parent_close=parent_close)
         step = ChildStep(self._base(name, after, needed, (version, description)), source, children, policy or StepPolicy())
         self._steps[name] = step

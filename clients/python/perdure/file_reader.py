@@ -1,8 +1,8 @@
 """Reading one YAML document field by field, gathering every fault with its place instead of stopping at the first."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from google.protobuf.duration_pb2 import Duration
@@ -17,8 +17,9 @@ class StrictLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """The mapping. Raises ConstructorError for a repeated key."""
         seen: set[Any] = set()
+        untyped: Any = self  # its library is not
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
+            key = untyped.construct_object(key_node, deep=True)
             if key in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is given twice", key_node.start_mark)
             seen.add(key)
@@ -42,18 +43,19 @@ class FieldReader:
         if not isinstance(value, dict):
             self.fault(path, f"must be a mapping, not {_kind(value)}")
             return {}
-        for key in value:
+        found = cast("dict[object, Any]", value)
+        for key in found:
             if not isinstance(key, str):
                 self.fault(path, f"the key {key!r} must be text: quote it")
             elif known is not None and key not in known:
                 self.fault(f"{path}.{key}" if path else key, f"is not known; known are {', '.join(sorted(known))}")
-        return {key: item for key, item in value.items() if isinstance(key, str)}
+        return {key: item for key, item in found.items() if isinstance(key, str)}
 
     def items(self, path: str, value: object) -> list[Any]:
         """A list; one value alone is a list of one."""
         if value is None:
             return []
-        return value if isinstance(value, list) else [value]
+        return [*cast("Iterable[Any]", value)] if isinstance(value, list) else [value]
 
     def text(self, path: str, value: object) -> str:
         """Text; numbers and the like must be quoted, as YAML has changed them already."""
@@ -121,5 +123,5 @@ class FieldReader:
 
 
 def _kind(value: object) -> str:
-    names = {dict: "a mapping", list: "a list", bool: f"the truth value {value}", type(None): "nothing"}
+    names: dict[type, str] = {dict: "a mapping", list: "a list", bool: f"the truth value {value}", type(None): "nothing"}
     return names.get(type(value)) or f"{value!r}"

@@ -29,7 +29,7 @@ class Filter:
     """What open workflows are doing; ended ones have none."""
     queues: Iterable[str] = ()
     """Queues of steps that are ready or running; at most 16."""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
     """Labels that must be there with this value; at most 8."""
     keys: Iterable[str] = ()
     """Exact business keys; at most 100."""

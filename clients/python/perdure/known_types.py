@@ -11,7 +11,7 @@ from perdure.errors import DefinitionRejected, InvalidRequest, PayloadRejected, 
 from perdure.plan import Plan
 from perdure.reasons import ErrorReason
 from perdure.signature import INPUT, ActivityTypes
-from perdure.steps import Step, WaitStep
+from perdure.steps import Step, WaitStep, activities_of
 from perdure.v1 import payload_pb2
 
 
@@ -41,18 +41,17 @@ class KnownTypes:
         """
         if payload is None or self._plan is None:
             return
-        waits = [step for step in self._plan.steps.values() if isinstance(step, WaitStep) and _waits_for(step, name)]
-        found = [list(self._faults_of(wait, payload)) for wait in waits]
+        waits: list[WaitStep[Any]] = [step for step in self._plan.steps.values() if isinstance(step, WaitStep)]
+        found = [list(self._faults_of(wait, payload)) for wait in waits if _waits_for(wait, name)]
         if found and all(found):
             _refuse(f"the signal {name} carries another type than the definition says", [Violation(field, fault) for fault in found[0]])
 
     def _activities(self) -> Iterator[tuple[Step[..., Any], ActivityTypes]]:
-        for step in self._plan.steps.values() if self._plan is not None else ():
-            if isinstance(step, Step):
-                try:
-                    yield step, step.types
-                except DefinitionRejected:
-                    continue  # not resolvable in this program: the worker will tell
+        for step in activities_of(self._plan.steps.values() if self._plan is not None else ()):
+            try:
+                yield step, step.types
+            except DefinitionRejected:
+                continue  # not resolvable in this program: the worker will tell
 
     def _faults_of(self, wait: "WaitStep[Any]", payload: payload_pb2.Payload) -> Iterator[str]:
         fault = _fault(payload, Any if wait.payload is None else wait.payload)

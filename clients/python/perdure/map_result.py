@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from perdure.failure import Failure
 
@@ -41,9 +41,10 @@ class MapResult:
 
 def parse_map_result(text: str) -> MapResult:
     """The result in its canonical JSON. Raises ValueError if it is none."""
-    found = json.loads(text)
-    if not isinstance(found, dict) or "progress" not in found:
+    whole = json.loads(text)
+    if not isinstance(whole, dict) or "progress" not in whole:
         raise ValueError("not the result of a map step")
+    found = cast("dict[str, Any]", whole)
     counts: Mapping[str, Any] = found["progress"]
     total, completed, failed, cancelled, still_open = (
         int(counts.get(f"{name}Count", 0)) for name in ("total", "completed", "failed", "cancelled", "open")

@@ -8,9 +8,9 @@ import functools
 import math
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -40,7 +40,7 @@ class Payload:
     """Name of the codec that made `binary`; empty: plain."""
     digest: str = ""
     """Keyed hash of the plain value; what "the same input" means for an encoded value."""
-    metadata: Mapping[str, bytes] = field(default_factory=dict)
+    metadata: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Free facts for the codec."""
 
     def to_message(self) -> payload_pb2.Payload:
@@ -60,7 +60,7 @@ def encode(value: object) -> payload_pb2.Payload | None:
     if value is None:
         return None
     if isinstance(value, bytes | bytearray | memoryview):
-        return payload_pb2.Payload(binary=bytes(value))
+        return payload_pb2.Payload(binary=bytes(cast("bytes", value)))
     if isinstance(value, Payload):
         return value.to_message()
     return payload_pb2.Payload(json=to_json(value))
@@ -165,10 +165,10 @@ def _non_finite(value: object, path: str) -> Iterator[str]:
     if isinstance(value, float) and not math.isfinite(value):
         yield path
     elif isinstance(value, dict):
-        for key, item in value.items():
+        for key, item in cast("dict[object, object]", value).items():
             yield from _non_finite(item, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list | tuple | set | frozenset):
-        for index, item in enumerate(value):
+        for index, item in enumerate(cast("Iterable[object]", value)):
             yield from _non_finite(item, f"{path}[{index}]")
 
 

@@ -8,7 +8,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from perdure.branches import Branch
 from perdure.context import Context
 from perdure.signature import INPUT, fault, needs_of
-from perdure.steps import AnyStep, BaseStep, Earlier, HookName, Step, StepPolicy, WaitStep, branches_of, step_names
+from perdure.steps import AnyStep, BaseStep, Earlier, HookName, Step, StepPolicy, WaitStep, activities_of, branches_of, step_names
 from perdure.v1 import definition_pb2
 from perdure.waits import Woken
 from perdure.workflow_policy import WorkflowPolicy
@@ -65,9 +65,8 @@ class Plan:
 
     def to_message(self) -> definition_pb2.Definition:
         """The wire's form. Raises DefinitionRejected if an annotation cannot be resolved or decoded."""
-        for step in self._steps.values():
-            if isinstance(step, Step):
-                self._check_waits(step)
+        for step in activities_of(self._steps.values()):
+            self._check_waits(step)
         message = definition_pb2.Definition(
             workflow_type=self.workflow_type,
             version=self.version,

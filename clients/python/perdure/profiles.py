@@ -11,7 +11,7 @@ Keys are the variables without PERDURE_, in lower case; a variable that is set w
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from perdure.errors import InvalidRequest
 
@@ -33,10 +33,11 @@ def with_profile(known: Mapping[str, str], name: str | None = None) -> Mapping[s
     found = profiles.get(wanted)
     if not isinstance(found, dict):
         raise InvalidRequest(f"{path} has no profile {wanted}; it has {', '.join(sorted(profiles)) or 'none'}")
-    unknown = sorted(set(found) - KEYS)
+    given = cast("dict[str, object]", found)
+    unknown = sorted(set(given) - KEYS)
     if unknown:
         raise InvalidRequest(f"{path}: profile {wanted}: {', '.join(unknown)}: no such setting; there are {', '.join(sorted(KEYS))}")
-    told = {f"PERDURE_{key.upper()}": str(value).lower() if isinstance(value, bool) else str(value) for key, value in found.items()}
+    told = {f"PERDURE_{key.upper()}": str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
     return {**told, **{variable: value for variable, value in known.items() if value}}
 
 

@@ -44,7 +44,7 @@ class ScheduledStart:
     key: str = ""
     """Key of each workflow; `{fire_time}` in it becomes the planned time and must be there. Empty: the schedule's id, `@` and that time."""
     input: object = None
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
     priority: int | None = None
     """0 to 9, higher sooner; None: 5."""
     queue: str = ""

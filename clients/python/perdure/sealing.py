@@ -65,7 +65,7 @@ def check_definition(definition: definition_pb2.Definition, codec: Codec | None)
     """Raises DefinitionRejected if the server would have to look into values that the codec makes unreadable."""
     if codec is None:
         return
-    faults = []
+    faults: list[Violation] = []
     for index, step in enumerate(definition.steps):
         if step.map.items_from:
             text = f"{step.name} takes its items out of {step.map.items_from}, which is encrypted: use a paging step"

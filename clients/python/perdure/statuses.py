@@ -1,8 +1,8 @@
 """From the wire's statuses to the typed errors: one table, by reason first, then by code."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Protocol
+from typing import Protocol, cast
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -52,6 +52,7 @@ class RpcFailure(Protocol):
 
     def code(self) -> grpc.StatusCode:
         """The canonical code."""
+        raise NotImplementedError
 
     def details(self) -> str | None:
         """The message."""
@@ -68,14 +69,15 @@ class StatusMessage(Protocol):
 
     def SerializeToString(self) -> bytes:  # noqa: N802 -- protobuf names it so
         """The message in bytes."""
+        raise NotImplementedError
 
 
 def error_of_call(failure: RpcFailure) -> PerdureError:
     """The typed error for what a call raised."""
     code = failure.code().name
     message = failure.details() or code
-    metadata = failure.trailing_metadata()
-    for key, value in metadata if hasattr(metadata, "__iter__") else ():
+    metadata = cast("Iterable[tuple[str, str | bytes]] | None", failure.trailing_metadata())
+    for key, value in metadata or ():
         if key == STATUS_DETAILS and isinstance(value, bytes):
             return _error(code, message, _details(value))
     return _error(code, message, status_pb2.Status())

@@ -1,11 +1,11 @@
 """Steps of a definition, as Python sees them."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property, update_wrapper
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 from perdure.branches import Branch
 from perdure.context import Context
@@ -36,7 +36,7 @@ class StepPolicy:
     queue: str = ""
     priority: int | None = None
     on_exhausted: OnExhausted | None = None
-    permits: Mapping[str, int] = field(default_factory=dict)
+    permits: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def to_message(self) -> definition_pb2.StepPolicy:
         """The wire's form."""
@@ -137,6 +137,7 @@ class StepDecorator(Protocol):
 
     def __call__(self, function: Callable[Concatenate[Context[Any], P], R], /) -> Step[P, R]:
         """The step; still callable as the function was."""
+        raise NotImplementedError
 
 
 class RemoteStep(BaseStep):
@@ -176,6 +177,11 @@ AnyStep: TypeAlias = BaseStep
 StepName: TypeAlias = BaseStep | str
 Earlier: TypeAlias = StepName | Branch
 """What `after` takes: a step, its name, or one of its branches."""
+
+
+def activities_of(steps: Iterable[BaseStep]) -> Iterator[Step[..., Any]]:
+    """Those of them whose activity is a function of this program."""
+    return (cast("Step[..., Any]", step) for step in steps if isinstance(step, Step))
 
 
 def step_names(steps: Earlier | Iterable[Earlier]) -> tuple[str, ...]:

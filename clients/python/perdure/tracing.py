@@ -4,7 +4,7 @@ import contextlib
 import functools
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, Protocol, cast
 
 from perdure.v1.claim_pb2 import Claim
@@ -67,7 +67,7 @@ def outgoing() -> list[tuple[str, str]]:
 
 
 @contextlib.contextmanager
-def activity_span(claim: Claim) -> Iterator[None]:
+def activity_span(claim: Claim) -> Generator[None, None, None]:
     """A span of the activity below the attempt's, and the current one meanwhile; sampled as the attempt is.
 
     Of an exception it gets the type only: a message may quote what a user typed.

@@ -77,7 +77,7 @@ class Trial:
 
 def trial_events(events: Iterable[TrialSignal | TrialCancel]) -> list[scripted_pb2.ScriptedEvent]:
     """The wire's form of what happens."""
-    found = []
+    found: list[scripted_pb2.ScriptedEvent] = []
     for event in events:
         message = scripted_pb2.ScriptedEvent()
         message.after.FromTimedelta(event.after)

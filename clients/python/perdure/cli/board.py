@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, cast
 
 from rich.text import Text
 
@@ -90,7 +90,8 @@ class Board:
             said = before[1].text if before is not None and before[0] == claim_no else ""
             self._frames[frame.step] = claim_no, Progress(None, None, (said + frame.text)[-400:])
             return
-        value = frame.value if isinstance(frame.value, dict) else {}
+        told = frame.value
+        value = cast("dict[str, object]", told) if isinstance(told, dict) else {}
         self._frames[frame.step] = claim_no, Progress(_number(value.get("done")), _number(value.get("total")), frame.text)
 
     def _note_change(self, change: Change) -> None:

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final, ParamSpec, TypeVar, get_args
+from typing import Any, Final, ParamSpec, TypeVar, cast, get_args
 
 import click
 
@@ -63,7 +63,7 @@ def filter_options(command: Callable[P, R]) -> Callable[P, R]:
     @click.option("--archived", is_flag=True, help="Also earlier rounds.")
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        options: dict[str, Any] = kwargs
+        options = cast("dict[str, Any]", kwargs)
         parent = options.pop("parent")
         options["where"] = Filter(
             workflow=options.pop("workflow_type") or (),

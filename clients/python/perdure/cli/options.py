@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
 import click
 
@@ -68,7 +68,7 @@ class Label(click.ParamType[tuple[str, str]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
         """Name and value, or a usage error."""
         if isinstance(value, tuple):
-            return value
+            return cast("tuple[str, str]", value)
         name, separator, content = str(value).partition("=")
         if not name or not separator:
             self.fail(f"{value!r} is not name=value", param, ctx)

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, ParamSpec, TypeVar
+from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
 
 import click
 from google.protobuf.message import Message
@@ -77,7 +77,7 @@ def list_options(command: Callable[P, R]) -> Callable[P, R]:
     @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="How many at most.")
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        options: dict[str, Any] = kwargs
+        options = cast("dict[str, Any]", kwargs)
         form = options.pop("form") or ("json" if options["as_json"] else "table")
         options["shown"] = Shown(form, options.pop("limit"))
         options["as_json"] = form == "json"  # how errors are told

@@ -32,7 +32,7 @@ class Told:
     """What a command says when it is done: a line for people, facts for programs."""
 
     text: str
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def say(self, *, as_json: bool) -> None:
         """Prints one of the two."""

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from types import FrameType, TracebackType
@@ -115,7 +115,7 @@ class Worker:
             _log.error("the worker's session ended by itself", exc_info=self._over.exception())
 
     @contextlib.contextmanager
-    def _signals(self) -> Iterator[None]:
+    def _signals(self) -> Generator[None, None, None]:
         def handle(number: int, frame: FrameType | None) -> None:
             del number, frame
             self.stop()

@@ -20,9 +20,9 @@ C = TypeVar("C")
 class Recorded:
     """What the activity did; and `cancel_reason`, which a test may set to ask it to stop."""
 
-    checkpoints: list[Any] = field(default_factory=list)
+    checkpoints: list[Any] = field(default_factory=list[Any])
     """What was saved, oldest first."""
-    frames: list[Any] = field(default_factory=list)
+    frames: list[Any] = field(default_factory=list[Any])
     """Texts, progress and log lines that were sent, oldest first."""
     signs_of_life: int = 0
     """How often `ctx.alive()` was called."""

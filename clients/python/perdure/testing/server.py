@@ -6,7 +6,7 @@ async with start_server() as server, server.client() as client, client.worker(no
     assert await server.result(run) == "published"
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -101,7 +101,8 @@ class TestServer:
 
     def client(self, **options: Any) -> Client:
         """A client of this server; `options` as `Client` has them."""
-        return Client(self.address, **({"namespace": self._config.namespace, "codec": self._config.codec} | options))
+        own: dict[str, Any] = {"namespace": self._config.namespace, "codec": self._config.codec}
+        return Client(self.address, **(own | options))
 
     async def advance(self, by: timedelta, *, wait_idle: bool = True) -> Advanced:
         """Lets time pass: what falls due on the way is done in order, each before the next falls due.
@@ -207,7 +208,7 @@ class TestServer:
 
 
 @asynccontextmanager
-async def start_server(*, lease: timedelta = timedelta(seconds=30), codec: Codec | None = None) -> AsyncIterator[TestServer]:
+async def start_server(*, lease: timedelta = timedelta(seconds=30), codec: Codec | None = None) -> AsyncGenerator[TestServer, None]:
     """A whole server in this process: real gRPC on a free port of this machine, a store in memory, and a clock that a test moves.
 
     Needs the server's distribution, `pip install 'perdure[server]'`. It runs on the loop of its caller and keeps nothing.

@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from perdure.context import FrameKind
 from perdure.errors import PerdureError
@@ -150,7 +150,7 @@ def _step(job: Job) -> Step[..., Any]:
     found = getattr(importlib.import_module(job.module), job.name)
     if not isinstance(found, Step):
         raise TypeError(f"{job.module}.{job.name} is no step: a `process=True` step must be a name of its module")
-    return found
+    return cast("Step[..., Any]", found)
 
 
 def _failed(error: BaseException) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from perdure import limits
 from perdure.calls import CLIENT_NAME
 from perdure.definition import Definition
-from perdure.steps import Step, StepName, step_names
+from perdure.steps import Step, StepName, activities_of, step_names
 from perdure.v1 import claim_pb2, definition_pb2, worker_service_pb2
 
 CAPABILITIES: Final = ("cancel", "lost", "heartbeats", "go_away", "pools", "refs", "begin_after_renewed")
@@ -29,7 +29,7 @@ class WorkerOptions:
     grace: timedelta = timedelta(seconds=limits.STOP_GRACE)
     register: bool = True
     handle_signals: bool = True
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Lane(Enum):
@@ -91,10 +91,7 @@ def plan_worker(definitions: Sequence[Definition], namespace: str, options: Work
         DefinitionRejected: An annotation cannot be resolved or decoded.
     """
     activities = {
-        (definition.workflow_type, step.name): step
-        for definition in definitions
-        for step in definition.steps.values()
-        if isinstance(step, Step)
+        (definition.workflow_type, step.name): step for definition in definitions for step in activities_of(definition.steps.values())
     }
     if len({definition.workflow_type for definition in definitions}) < len(definitions):
         raise ValueError("a worker serves one definition of a type; run another worker for the other")
@@ -132,7 +129,7 @@ def client_version() -> str:
 
 
 def _pools(activities: Mapping[tuple[str, str], Step[..., Any]], indexes: Mapping[str, int], options: WorkerOptions) -> Iterable[PoolPlan]:
-    named = options.slots if isinstance(options.slots, Mapping) else {}
+    named: Mapping[str, int] = options.slots if isinstance(options.slots, Mapping) else {}
     slots_of = {_find(activities, name): count for name, count in named.items()}
     if any(count < 1 for count in [*slots_of.values(), options.slots if isinstance(options.slots, int) else 1]):
         raise ValueError("slots: a pool needs at least 1 slot; leave a step out by `steps=`")

@@ -2,6 +2,7 @@
 
 import asyncio
 import traceback
+from typing import cast
 
 from perdure import limits, payloads
 from perdure.branches import Chosen
@@ -36,6 +37,7 @@ def of_value(value: object) -> worker_service_pb2.Result:
         return result
     result.completed.SetInParent()
     if isinstance(value, Chosen):
+        value = cast("Chosen[object]", value)
         result.completed.choose.extend([value.branches] if isinstance(value.branches, str) else value.branches)
         value = value.output
     output = payloads.encode(value)
