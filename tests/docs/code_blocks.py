@@ -24,12 +24,16 @@ DOCUMENTS: Final = sorted(
 
 NOT_CHECKED: Final[Mapping[str, str]] = {
     "text": "what a program printed, or a drawing: nothing runs it",
+    **dict.fromkeys(
+        ("go", "java", "ts", "typescript", "xml"), "of the client languages: a test of each compares its README with its samples"
+    ),
     "mermaid": "drawn by GitHub; made from the transition table by tools/states.py, which checks that it is fresh",
 }
 """Kinds that no test reads, each with its reason."""
 
 PROGRAMS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("cd", "mkdir", "cat", "kill", "export", "echo", "sh", "exec"), "the shell's own"),
+    **dict.fromkeys(("go", "npm", "mvn", "generate"), "a client language's own; `python -m tools.clients` runs them"),
     "make": "its targets are looked up in the Makefile",
     "python": "its script or module must exist, here or on the same page",
     "pip": "needs a package index",
