@@ -18,7 +18,7 @@ async function said(name: string): Promise<readonly string[]> {
 }
 
 test("quickstart, and again: the second run finds the same workflow, ended", async () => {
-  for (const _ of [1, 2]) {
+  for (let round = 0; round < 2; round += 1) {
     const lines = await said("quickstart");
     assert.match(lines.at(-1) ?? "", /^payment-\w{8}-1999: shipped$/);
     assert.equal(lines.at(-2), "COMPLETED");
