@@ -57,7 +57,8 @@ final class ActivityRunner {
         runs.put(held, run);
         try {
             executors.get(held.pool.plan.name()).execute(run);
-        } catch (RejectedExecutionException closed) {
+        } catch (RejectedExecutionException | OutOfMemoryError noThread) { // closed, or the system has no thread left
+            LOG.log(Level.ERROR, held + " is given back: no thread runs it", noThread);
             ended(run, Outcomes.released());
         }
     }
