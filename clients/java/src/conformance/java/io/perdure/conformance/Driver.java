@@ -81,7 +81,7 @@ public final class Driver {
                 return Lines.line().put("language", "java").put("library", Client.VERSION).put("protocol", 1);
             }
             case "open" -> clients.put(Lines.text(fields, "client"), new OpenClient(fields));
-            case "close" -> clients.remove(named(clients, fields, "client")).client.close();
+            case "close" -> clients.remove(named(clients, fields, "client")).close();
             case "watch" -> watch(fields);
             case "unwatch" -> {
                 Watching watching = watches.remove(named(watches, fields, "watch"));
@@ -165,6 +165,6 @@ public final class Driver {
         watches.values().forEach(watching -> watching.watch().close());
         threads.shutdown();
         threads.awaitTermination(4, TimeUnit.SECONDS);
-        clients.values().forEach(client -> client.client.close());
+        clients.values().forEach(OpenClient::close);
     }
 }

@@ -2,6 +2,15 @@ package io.perdure.conformance;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.grpc.Channel;
+import io.grpc.ChannelCredentials;
+import io.grpc.ClientInterceptors;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
+import io.grpc.TlsChannelCredentials;
+import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
+import io.grpc.stub.MetadataUtils;
 import io.opentelemetry.api.trace.propagation.W3CTraceContextPropagator;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.context.Scope;
@@ -22,6 +31,9 @@ import io.perdure.WorkflowState;
 import io.perdure.v1.CountWorkflowsResponse;
 import io.perdure.v1.ListWorkflowsRequest;
 import io.perdure.v1.Payload;
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -36,8 +48,11 @@ final class OpenClient {
     final Client client;
     final RawCalls raw = new RawCalls();
     private final Duration timeout;
+    private final JsonNode fields;
+    private ManagedChannel slowReader;
 
     OpenClient(JsonNode fields) {
+        this.fields = fields;
         ClientOptions options = new ClientOptions().address(Lines.text(fields, "address"));
         if (fields.has("namespace")) {
             options.namespace(Lines.text(fields, "namespace"));
@@ -62,6 +77,49 @@ final class OpenClient {
         Lines.duration(fields, "connect_timeout_ms").ifPresent(options::connectTimeout);
         timeout = Lines.duration(fields, "timeout_ms").orElse(Duration.ofSeconds(30));
         client = new Client(options);
+    }
+
+    void close() {
+        client.close();
+        synchronized (this) {
+            if (slowReader != null) {
+                slowReader.shutdownNow();
+            }
+        }
+    }
+
+    /** A channel that takes in no more than 64 KiB that nobody reads, so that the server notices who does not. */
+    private synchronized Channel slowReader() {
+        if (slowReader == null) {
+            JsonNode tls = fields.path("tls");
+            slowReader = NettyChannelBuilder.forTarget(Lines.text(fields, "address"), credentials(tls))
+                    .flowControlWindow(65_535)
+                    .maxInboundMessageSize(64 << 20)
+                    .build();
+        }
+        Metadata headers = new Metadata();
+        if (fields.has("token")) {
+            headers.put(Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER), "Bearer " + Lines.text(fields, "token"));
+        }
+        return ClientInterceptors.intercept(slowReader, MetadataUtils.newAttachHeadersInterceptor(headers));
+    }
+
+    private static ChannelCredentials credentials(JsonNode tls) {
+        if (!tls.isObject() && !tls.asBoolean(false)) {
+            return InsecureChannelCredentials.create();
+        }
+        TlsChannelCredentials.Builder builder = TlsChannelCredentials.newBuilder();
+        try {
+            if (tls.has("ca_file")) {
+                builder.trustManager(new File(Lines.text(tls, "ca_file")));
+            }
+            if (tls.has("cert_file")) {
+                builder.keyManager(new File(Lines.text(tls, "cert_file")), new File(Lines.text(tls, "key_file")));
+            }
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+        return builder.build();
     }
 
     Run run(JsonNode fields) {
@@ -139,7 +197,7 @@ final class OpenClient {
                 return Views.definition(client.definitions().validate(Definition.parse(Lines.text(fields, "definition"))));
             }
             case "call" -> {
-                return raw.call(client.channel(), fields, Lines.duration(fields, "timeout_ms").orElse(timeout));
+                return raw.call(fields.has("hold") ? slowReader() : client.channel(), fields, Lines.duration(fields, "timeout_ms").orElse(timeout));
             }
             default -> {
                 return null;

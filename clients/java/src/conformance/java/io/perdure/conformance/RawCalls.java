@@ -98,6 +98,12 @@ final class RawCalls {
         line.putArray("responses");
         int count = 0;
         while (true) {
+            if (count == fields.path("hold").asInt(-1)) {
+                CountDownLatch gate = new CountDownLatch(1);
+                held.put(id, gate);
+                Lines.write(Lines.event("call_held").put("call", id));
+                gate.await();
+            }
             call.request(1);
             Read next = read.take();
             if (next.message() == null) {
@@ -116,12 +122,6 @@ final class RawCalls {
             count++;
             if (count == fields.path("take").asInt(0)) {
                 return line;
-            }
-            if (count == fields.path("hold").asInt(0)) {
-                CountDownLatch gate = new CountDownLatch(1);
-                held.put(id, gate);
-                Lines.write(Lines.event("call_held").put("call", id));
-                gate.await();
             }
         }
     }
