@@ -67,6 +67,9 @@ func rawCallOf(told *fields) (*rawCall, error) {
 		id: told.id, method: methods.Methods().ByName(protoreflect.Name(name)), path: "/" + path, keepOpen: told.flag("keep_open"),
 		tell: told.flag("tell"), take: told.integer("take"), hold: told.integer("hold"),
 	}
+	if !told.has("hold") {
+		made.hold = -1
+	}
 	if err := told.read("requests", &made.requests); err != nil {
 		return nil, err
 	}
@@ -137,6 +140,7 @@ func (c *rawCall) stream(ctx context.Context) (any, error) {
 
 func (c *rawCall) answers(ctx context.Context, stream grpc.ClientStream) (any, error) {
 	answers := []json.RawMessage{}
+	c.holdAt(ctx, 0)
 	for c.take == 0 || int64(len(answers)) < c.take {
 		answer := c.output.New().Interface()
 		err := stream.RecvMsg(answer)
@@ -154,14 +158,19 @@ func (c *rawCall) answers(ctx context.Context, stream grpc.ClientStream) (any, e
 		if c.tell {
 			c.driver.say(object{"event": "call_response", "call": c.id, "response": text})
 		}
-		if c.hold > 0 && int64(len(answers)) == c.hold {
-			c.driver.holdCall(ctx, c.id)
-		}
+		c.holdAt(ctx, int64(len(answers)))
 	}
 	if !c.method.IsStreamingServer() && len(answers) == 1 {
 		return object{"response": answers[0], "responses": answers}, nil
 	}
 	return object{"responses": answers}, nil
+}
+
+// holdAt holds the call if it should be held after so many answers.
+func (c *rawCall) holdAt(ctx context.Context, count int64) {
+	if count == c.hold {
+		c.driver.holdCall(ctx, c.id)
+	}
 }
 
 func (d *driver) holdCall(ctx context.Context, id int64) {

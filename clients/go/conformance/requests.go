@@ -219,7 +219,7 @@ func (d *driver) result(ctx context.Context, told *fields) (any, error) {
 	}
 	payload, err := perdure.Result[perdure.Payload](ctx, run)
 	if err != nil {
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		if told.has("timeout_ms") && errors.Is(err, context.DeadlineExceeded) { // the server may be the first to tell
 			return nil, &timedOut{err}
 		}
 		return nil, err
