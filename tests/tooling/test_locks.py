@@ -133,7 +133,7 @@ PACKAGES = metadata.packages_distributions()
 def distributions(name: str) -> set[str]:
     """Distributions that may carry an import; empty for the standard library and for our own code."""
     top = name.split(".", maxsplit=1)[0]
-    if top in sys.stdlib_module_names or top in {"perdure", "perdure_server", "tests", "tools", "examples"}:
+    if top in sys.stdlib_module_names or top in {"perdure", "perdure_server", "conformance", "tests", "tools", "examples"}:
         return set()
     for shared, carrier in SHARED_NAMES.items():
         if name == shared or name.startswith(f"{shared}."):
@@ -145,7 +145,9 @@ def distributions(name: str) -> set[str]:
     ("folder", "inputs"),
     [
         ("server", ("pyproject.toml", "clients/python/pyproject.toml", "--extra=embedded")),
-        ("clients/python", ("clients/python/pyproject.toml", "--extra=crypto", "--extra=speed")),
+        ("clients/python/perdure", ("clients/python/pyproject.toml", "--extra=crypto", "--extra=speed")),
+        ("clients/python/conformance", LOCKS["dev"]),  # programs of the tests, in no distribution
+        ("clients/python/polyglot", LOCKS["dev"]),
         ("examples", LOCKS["samples"]),
         ("tests", LOCKS["dev"]),
         ("tools", LOCKS["dev"]),
