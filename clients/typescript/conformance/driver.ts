@@ -1,5 +1,6 @@
 // The conformance driver: requests come on stdin, answers and events go to stdout. tests/conformance/README.md tells its protocol.
 import { createInterface } from "node:readline";
+import { setDefaultHighWaterMark } from "node:stream";
 
 import { context, propagation, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
@@ -11,6 +12,9 @@ import { Clients } from "./clients.js";
 import { type Line, ofError, readLine, UsageError, writeLine } from "./lines.js";
 import { call, resumeCall } from "./raw-calls.js";
 import { Workers } from "./workers.js";
+
+// gRPC keeps up to 16 messages that nobody reads; a call that is held must stop its server sooner.
+setDefaultHighWaterMark(true, 1);
 
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
 propagation.setGlobalPropagator(new W3CTraceContextPropagator());

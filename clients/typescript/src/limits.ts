@@ -13,8 +13,8 @@ export const RESULT_WAIT_TIMEOUT = 45_000;
 export const CALL_MARGIN_TIMEOUT = 10_000;
 /** Largest answer that is taken; the server's own bounds are far below. */
 export const MESSAGE_BYTES = 64 * 1024 * 1024;
-/** Messages that a stream holds unread before it stops reading. */
-export const STREAM_BACKLOG = 64;
+/** Messages that a stream holds unread before it stops reading; one may have 3 MiB, and gRPC holds up to 16 more of its own. */
+export const STREAM_BACKLOG = 1;
 export const KEEPALIVE_INTERVAL = 30_000;
 /** A connection that answers no ping for so long is dropped; pings go out only while calls run. */
 export const KEEPALIVE_TIMEOUT = 10_000;
