@@ -146,6 +146,18 @@ async def test_queues_workers_and_past_claims(client: Client, eventually: Eventu
     assert (await again.explain()).steps[0].blockers[0].kind == "queue"
 
 
+async def test_a_handle_from_the_start_deletes_the_key_with_all_rounds(client: Client) -> None:
+    await client.definitions.register(letter, activate=True)
+    first = await client.start(letter, key="k", input="ann")
+    await first.terminate()
+    second = await client.start(letter, key="k", input="bob", on_closed="new_round")
+    await second.terminate()
+    await second.delete()
+    with pytest.raises(NotFound):
+        await client.run(letter, "k").get()
+    assert (await client.start(letter, key="k", input="eve", on_closed="new_round")).created
+
+
 async def test_a_workflow_travels_as_a_file(client: Client) -> None:
     await client.definitions.register(letter, activate=True)
     run = await client.start(letter, key="k", input="a secret")

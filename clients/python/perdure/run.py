@@ -244,7 +244,9 @@ class Run(WorkflowReader):
             NotFound: There is no such workflow.
             NotAllowed: It has not ended.
         """
-        request = workflow_service_pb2.DeleteWorkflowRequest(workflow=self._ref(), reason=reason, request_id=_known(request_id))
+        whole = self._ref()
+        whole.ClearField("round")  # a handle from `start` names its round, and the key goes with all of them
+        request = workflow_service_pb2.DeleteWorkflowRequest(workflow=whole, reason=reason, request_id=_known(request_id))
         await self._calls.unary(self._calls.workflows.DeleteWorkflow, request)
 
     async def _outcome(self, answer: workflow_service_pb2.WaitForResultResponse, as_type: Any) -> Any:

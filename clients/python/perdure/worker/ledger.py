@@ -190,11 +190,11 @@ class Ledger:
         sent = self.outgoing.sent_heartbeats.pop(answer.heartbeat_id, None)
         error = error_of_status(answer.status) if answer.HasField("status") else None
         if sent is not None:
-            sent.held.frames_open -= len(sent.heartbeat.frames)
             if isinstance(error, Unavailable | Overloaded):
                 pause = error.retry_after.total_seconds() if error.retry_after is not None else limits.RETRY_MAX_INTERVAL / 4
                 self._services.later(pause, lambda: self.outgoing.again(sent))
                 return
+            sent.held.frames_open -= len(sent.heartbeat.frames)
             if sent.reply is not None:
                 sent.reply(error)
         token = sent.held.token if sent is not None else answer.claim_token
@@ -343,5 +343,5 @@ class Ledger:
             return
         held.has_slot = False
         pool.running -= 1
-        if pool.waiting and pool.has_room:
+        if pool.waiting and pool.has_room and not self.draining:
             self._place(pool.waiting.popleft())
