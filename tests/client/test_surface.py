@@ -11,9 +11,9 @@ AccessDenied AlreadyExists Attempt AuditRecord Batch BatchOperation BatchState B
 ClaimLost Client Codec Condition Conflict Context Count Cron Definition DefinitionRejected End ErrorReason Event Every ExistingSent
 Explanation Failure Filter Firing Frame FramesReset Gap HookFacts Idle InvalidRequest ManyEvent ManyIdle MapError MapResult MapStep
 Migration Namespace NamespaceLimits NotAllowed NotFound NotImplementedYet Overloaded Page Payload PayloadRejected PayloadUndecodable
-PerdureError PermitHolder PolledClaim Queue Rate RegisteredDefinition Resolution Resource Retry Run Schedule ScheduleTimes ScheduledStart
-ServerFault ServerInfo Signalled Snapshot Start StartOver StartSignal Step StepExplanation StepPolicy StepState StepView Tls
-Unavailable UnfinishedStep Violation Wait WaitStep Wake Woken Worker WorkerSession Workflow WorkflowCancelled WorkflowChanged
+PerdureError PermitHolder PolledClaim Queue Rate RegisteredDefinition Replayed Resolution Resource Retry Run Schedule ScheduleTimes
+ScheduledStart ServerFault ServerInfo Signalled Snapshot Start StartOver StartSignal Step StepExplanation StepPolicy StepState StepView
+Tls Unavailable UnfinishedStep Violation Wait WaitStep Wake Woken Worker WorkerSession Workflow WorkflowCancelled WorkflowChanged
 WorkflowFailed WorkflowNotCompleted WorkflowPolicy WorkflowRef WorkflowRemoved WorkflowState WorkflowTerminated
 """
 

@@ -82,7 +82,7 @@ async def test_quota_is_given_back_before_failed_is_stored_and_reserved_again_by
         books.crawler_works = True
         fence = (await run.get()).fence
         once = client.run(crawl, "site-1", expected_fence=fence)
-        assert await once.replay(reason="the site lets us in again", request_id="r-1") == ("fetch",)
+        assert (await once.replay(reason="the site lets us in again", request_id="r-1")).reopened == ("fetch",)
         assert await client.run(crawl, "site-1").result(timeout=timedelta(seconds=20)) == "pages of site-1"
     assert books.reserved == {"site-1"}
     assert books.log[5:] == ["reserve again"], "the step that had completed was not run again"

@@ -145,8 +145,8 @@ class OpenClient:
 
     async def replay(self, fields: Line) -> Line:
         """Request `replay`."""
-        reopened = await self.run(fields).replay(reopen=fields.get("reopen", ()), reason=fields.get("reason", ""), **_id(fields))
-        return {"reopened_steps": list(reopened)}
+        done = await self.run(fields).replay(reopen=fields.get("reopen", ()), reason=fields.get("reason", ""), **_id(fields))
+        return {"reopened_steps": list(done.reopened)}
 
     async def delete(self, fields: Line) -> Line:
         """Request `delete`."""

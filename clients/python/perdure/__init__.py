@@ -1,6 +1,6 @@
 """Perdure: durable workflows. Start at `Definition`, `Client` and `Context`."""
 
-from perdure.answers import RegisteredDefinition, Signalled
+from perdure.answers import RegisteredDefinition, Replayed, Signalled
 from perdure.attempts import Attempt
 from perdure.batch_values import Batch, BatchOperation, BatchState
 from perdure.branches import Branch, Chosen
@@ -120,6 +120,7 @@ __all__ = [
     "Queue",
     "Rate",
     "RegisteredDefinition",
+    "Replayed",
     "Resolution",
     "Resource",
     "Retry",

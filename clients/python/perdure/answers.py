@@ -69,3 +69,13 @@ def registered(
         warnings,
         message,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a replay does again."""
+
+    reopened: tuple[str, ...]
+    """Steps that are done again."""
+    in_doubt: tuple[str, ...]
+    """Completed steps that stay so, though their compensation was begun and did not complete: name them in `reopen` to do them again."""

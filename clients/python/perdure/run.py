@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, TypeVar, overload
 
 from perdure import limits, payloads
-from perdure.answers import Signalled, Started
+from perdure.answers import Replayed, Signalled, Started
 from perdure.batch_values import policy_update
 from perdure.calls import Calls
 from perdure.errors import CallTimeout, WorkflowCancelled, WorkflowFailed, WorkflowTerminated
@@ -176,8 +176,8 @@ class Run(WorkflowReader):
         request = workflow_service_pb2.ResumeWorkflowRequest(workflow=self._ref(), reason=reason, request_id=_known(request_id))
         await self._calls.unary(self._calls.workflows.ResumeWorkflow, request)
 
-    async def replay(self, *, reopen: StepName | Iterable[StepName] = (), reason: str = "", request_id: str = "") -> tuple[str, ...]:
-        """Lets an ended workflow go on: what did not complete is done again; returns the reopened steps.
+    async def replay(self, *, reopen: StepName | Iterable[StepName] = (), reason: str = "", request_id: str = "") -> Replayed:
+        """Lets an ended workflow go on: what did not complete is done again.
 
         With `client.run(..., expected_fence=...)` it happens once, however often it is sent.
 
@@ -194,7 +194,8 @@ class Run(WorkflowReader):
         request = workflow_service_pb2.ReplayWorkflowRequest(
             workflow=self._ref(), reopen_steps=step_names(reopen), reason=reason, request_id=_known(request_id)
         )
-        return tuple((await self._calls.unary(self._calls.workflows.ReplayWorkflow, request)).reopened_steps)
+        answer = await self._calls.unary(self._calls.workflows.ReplayWorkflow, request)
+        return Replayed(tuple(answer.reopened_steps), tuple(answer.in_doubt_steps))
 
     async def resolve(self, step: StepName, resolution: Resolution, *, reason: str, request_id: str = "") -> None:
         """Decides about a step that needs a person: held, backing off, waiting, or a hook that does not succeed.

@@ -45,8 +45,11 @@ async def terminate(run: Run, words: Words, *, yes: bool) -> Told:
 @click.option("--fence", type=int, help="Only if this is its fence: then it happens once, however often it is sent.")
 async def replay(run: Run, words: Words, *, reopen: tuple[str, ...], fence: int | None) -> Told:
     """Let an ended workflow go on: what did not complete is done again, what completed is kept."""
-    steps = await run.expecting(fence).replay(reopen=reopen, reason=words.reason, request_id=words.request_id)
-    return Told(f"{name_of(run)} goes on with {', '.join(steps) or 'nothing'}", {"reopenedSteps": list(steps)})
+    done = await run.expecting(fence).replay(reopen=reopen, reason=words.reason, request_id=words.request_id)
+    text = f"{name_of(run)} goes on with {', '.join(done.reopened) or 'nothing'}"
+    if done.in_doubt:
+        text += f"; not done again, though perhaps undone: {', '.join(done.in_doubt)} (see --reopen)"
+    return Told(text, {"reopenedSteps": list(done.reopened), "inDoubtSteps": list(done.in_doubt)})
 
 
 @workflow_verb

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any, TypeVar, overload
 
 from perdure import limits, payloads
-from perdure.answers import Signalled, Started
+from perdure.answers import Replayed, Signalled, Started
 from perdure.batch_values import policy_update
 from perdure.errors import CallTimeout, WorkflowCancelled, WorkflowFailed, WorkflowTerminated
 from perdure.known_types import KnownTypes
@@ -177,8 +177,8 @@ class Run(WorkflowReader):
         request = workflow_service_pb2.ResumeWorkflowRequest(workflow=self._ref(), reason=reason, request_id=_known(request_id))
         self._calls.unary(self._calls.workflows.ResumeWorkflow, request)
 
-    def replay(self, *, reopen: StepName | Iterable[StepName] = (), reason: str = "", request_id: str = "") -> tuple[str, ...]:
-        """Lets an ended workflow go on: what did not complete is done again; returns the reopened steps.
+    def replay(self, *, reopen: StepName | Iterable[StepName] = (), reason: str = "", request_id: str = "") -> Replayed:
+        """Lets an ended workflow go on: what did not complete is done again.
 
         With `client.run(..., expected_fence=...)` it happens once, however often it is sent.
 
@@ -195,7 +195,8 @@ class Run(WorkflowReader):
         request = workflow_service_pb2.ReplayWorkflowRequest(
             workflow=self._ref(), reopen_steps=step_names(reopen), reason=reason, request_id=_known(request_id)
         )
-        return tuple((self._calls.unary(self._calls.workflows.ReplayWorkflow, request)).reopened_steps)
+        answer = self._calls.unary(self._calls.workflows.ReplayWorkflow, request)
+        return Replayed(tuple(answer.reopened_steps), tuple(answer.in_doubt_steps))
 
     def resolve(self, step: StepName, resolution: Resolution, *, reason: str, request_id: str = "") -> None:
         """Decides about a step that needs a person: held, backing off, waiting, or a hook that does not succeed.
