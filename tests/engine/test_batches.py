@@ -88,7 +88,7 @@ async def test_the_same_request_is_the_same_batch_and_another_is_refused(world: 
     again = await begun(server, work())
     assert (again.batch_id, again.state) == (batch.batch_id, BatchState.COMPLETED)
     with pytest.raises(Rejection) as caught:
-        await begun(server, work(max_per_second=3.0))
+        await begun(server, work(max_per_second=3.0, content="another"))
     assert caught.value.reason is Reason.REQUEST_ID_REUSED
     assert (
         await server.operations.batches.start(work(request_id="none", selection=Selection(WorkflowQuery("nobody"))), only_if_any=True)

@@ -225,7 +225,7 @@ class TestThrottled:
         run = Run(plan(limited()))
         throttle(run)
         run.pause()
-        assert not run.workflow.ready
+        assert run.workflow.ready == ("S//default/note",), "only among the paused"
         run.resume()
         assert list(run.workflow.ready) == ["P//default/llm"]
         assert run.announced() == ["a"]

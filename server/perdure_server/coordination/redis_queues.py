@@ -64,8 +64,9 @@ class RedisReadyQueues:
             return ()
         if not self._queue_commands.pops_block:
             return await self._take_polling(queues, limit, wait)
-        # The blocked pop gives what is there at once, and costs nothing while nothing is.
-        popped = await (self._blocked_pop.wait(queues, limit, wait) if wait > 0 else self._pop_one(queues, limit))
+        popped = await self._pop_one(queues, limit)
+        if popped is None and wait > 0:
+            popped = await self._blocked_pop.wait(queues, limit, wait)
         return () if popped is None else self._items([popped])
 
     async def backlog(self, queues: Sequence[str]) -> Mapping[str, int]:

@@ -26,7 +26,7 @@ _WINDOW = 500
 _WINDOWS = 20  # in a row, before the other duties of this loop get their turn
 _AT_ONCE = 64
 _OTHERS_AFTER = 3 * limits.SECOND
-_TIMER_POLL = 500  # for timers that a server has set and did not live to see; its own wake it
+_TIMER_POLL = 200
 _TIMER_HORIZON = 5 * limits.MINUTE
 _TIMERS_WAITING = 100_000
 

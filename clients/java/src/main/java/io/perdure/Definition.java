@@ -32,7 +32,7 @@ import java.util.regex.Pattern;
  */
 public final class Definition {
     static final String INPUT = "input";
-    private static final Pattern STEP_NAME = Pattern.compile("[a-z][a-z0-9_]{0,62}");
+    static final Pattern STEP_NAME = Pattern.compile("[a-z][a-z0-9_]{0,62}");
 
     private final io.perdure.v1.Definition.Builder message;
     private final Map<String, Step> steps = new LinkedHashMap<>();
@@ -401,12 +401,16 @@ public final class Definition {
         }
     }
 
+    static boolean isStepName(String name) {
+        return STEP_NAME.matcher(name).matches() && !name.equals(INPUT);
+    }
+
     private static StepDefinition.Builder named(String name) {
         return StepDefinition.newBuilder().setName(name);
     }
 
     private Step add(String name, List<String> needs, StepDefinition.Builder step) {
-        if (!STEP_NAME.matcher(name).matches() || name.equals(INPUT)) {
+        if (!isStepName(name)) {
             throw new IllegalArgumentException("a step's name must match " + STEP_NAME + " and not be `input`, so that every"
                     + " language can name it: '" + name + "'");
         }

@@ -95,6 +95,8 @@ final class DefinitionFile {
         if (definition.getStepsCount() == 0) {
             reader.fault("steps", "is empty: a definition has at least one step");
         }
+        definition.getStepsList().stream().map(StepDefinition::getName).filter(name -> !io.perdure.Definition.isStepName(name)).forEach(name ->
+                reader.fault("steps." + name, "a step's name must match " + io.perdure.Definition.STEP_NAME + " and not be `input`"));
         hooks(top.get("hooks"), definition);
         return definition.build();
     }
