@@ -57,7 +57,7 @@ def test_threads_share_a_client(server: PerdureProcess) -> None:
     many = Definition("sync_many")
 
     @many.step()
-    def double(ctx: Context[None], input: int) -> int:
+    def twice(ctx: Context[None], input: int) -> int:
         return 2 * input
 
     results: dict[int, int] = {}

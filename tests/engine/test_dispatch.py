@@ -87,20 +87,6 @@ async def test_no_more_is_taken_than_the_pool_of_that_queue_has_slots_for(world:
     assert world.coordination.taken - taken == 1
 
 
-async def test_free_slots_that_somebody_waits_with_are_no_reason_to_look(world: World) -> None:
-    server = await world.server()
-    await world.define(server, "a", "b: a", "c: b")
-    worker = await world.worker(server, slots=10)
-    await world.start(server, "warm")
-    await world.until(lambda: len(worker.got) == 3)
-    before = world.coordination.looks
-    for number in range(20):
-        await world.start(server, f"k{number}")
-        await world.settle()
-    assert len(worker.got) == 63
-    assert world.coordination.looks == before
-
-
 async def test_a_queue_that_was_longer_than_the_slots_is_looked_into_until_it_is_empty(world: World) -> None:
     server = await world.server()
     await world.define(server, "a")

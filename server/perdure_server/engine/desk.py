@@ -54,7 +54,6 @@ class Desk:
         self._backlog: dict[str, tuple[int, int]] = {}  # queue -> (view taken at, items, never 0)
         self._fresh: dict[Pool, None] = {}  # pools whose queues were not looked at since they got slots
         self._idle: list[str] | None = None
-        self.awaited: frozenset[str] = frozenset()  # queues at which this server is waiting right now: what comes there is taken at once
         self.changed = asyncio.Event()  # set when there are fresh pools
         self.free = asyncio.Event()  # set when there are idle queues, perhaps
         self.closed = False
@@ -93,14 +92,11 @@ class Desk:
             self.free.set()
 
     def fresh(self) -> list[Pool]:
-        """The pools to look at, once; but for those at all of whose queues somebody waits, and would have been given what is there."""
-        found = [] if self.closed else [pool for pool in self._fresh if _is_open(pool) and not self._is_awaited(pool)]
+        """The pools to look at, once."""
+        found = [] if self.closed else [pool for pool in self._fresh if _is_open(pool)]
         self._fresh.clear()
         self.changed.clear()
         return found
-
-    def _is_awaited(self, pool: Pool) -> bool:
-        return pool.queues <= self.awaited and self._backlog.keys().isdisjoint(pool.queues)
 
     def reserve(self, queue: str, prefer: Pool | None = None) -> Slot | None:
         """Take a free slot for an item of this queue; the fullest pool first, so that workers share.

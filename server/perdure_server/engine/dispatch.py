@@ -113,12 +113,7 @@ class Dispatch:
             self._desk.free.clear()
             await happened(self._desk.free, _COME_ROUND)
             return
-        try:
-            self._desk.awaited = frozenset(idle)
-            found = await self._coordination.take(idle, 1, _TAKE_WAIT)
-        finally:
-            self._desk.awaited = frozenset()
-        for item in found:
+        for item in await self._coordination.take(idle, 1, _TAKE_WAIT):
             self.place(item)
             self._desk.look_again(item.queue)
 
