@@ -187,7 +187,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--limit", type=int, default=120, help="seconds for one selection")
     parser.add_argument("--only", default="", help="faults whose name contains this")
-    parser.add_argument("--part", default="0/1", metavar="K/N", help="every N-th fault, from the K-th on (0-based); for a machine in a hurry")
+    parser.add_argument("--part", default="0/1", metavar="K/N", help="every N-th fault, from the K-th on, which counts from 0")
     parser.add_argument("--check", action="store_true", help="only whether every fault still applies; runs no test")
     arguments = parser.parse_args()
     try:
