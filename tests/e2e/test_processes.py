@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import grpc
@@ -42,7 +42,8 @@ def children(pid: int) -> Mapping[int, str]:
     found = {}
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in task.read_text().split():
-            found[int(child)] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            with suppress(FileNotFoundError):  # it has just ended
+                found[int(child)] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     return {child: line for child, line in found.items() if "spawn_main" in line}
 
 
