@@ -49,15 +49,24 @@ async def mapped(world: World, count: int, in_flight: int) -> tuple[float, int, 
     return took, largest, parent.revision
 
 
+async def leanest(count: int) -> tuple[float, int]:
+    """CPU seconds and the parent's largest size, the least of two runs: what else the machine does only adds to them."""
+    runs = []
+    for _ in range(2):
+        world = World()
+        try:
+            runs.append(await mapped(world, count, 100))
+        finally:
+            await world.close()
+    return min(took for took, _, _ in runs), max(largest for _, largest, _ in runs)
+
+
 @pytest.mark.slow
-async def test_c47_five_times_the_children_take_far_less_than_their_square(world: World) -> None:
-    few, small, _ = await mapped(world, 1_000, 100)
-    other = World()
-    try:
-        many, large, _ = await mapped(other, 5_000, 100)
-    finally:
-        await other.close()
-    assert many < 12 * few  # 5 where it is linear, 25 where it is the square
+async def test_c47_five_times_the_children_take_less_than_seven_times_as_long() -> None:
+    few, small = await leanest(1_000)
+    many, large = await leanest(5_000)
+    logger.info("1,000 children: %.2f s of CPU, 5,000: %.2f s", few, many)
+    assert many < 7 * few
     assert large < 1.2 * small < PARENT_BYTES
 
 
