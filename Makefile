@@ -104,6 +104,7 @@ gen: setup ## Generated code and generated documentation
 	$(PY) tools/gen.py $(ARGS)
 	$(PY) tools/sync_client.py
 	$(PY) tools/codec_vectors.py
+	$(PY) -m tools.reason_comments
 	$(PY) -m tools.reference
 	$(PY) tools/cli_reference.py
 	$(PY) -m tools.definition_schema
@@ -112,6 +113,7 @@ gen-check: setup
 	$(PY) tools/gen.py --check
 	$(PY) tools/sync_client.py --check
 	$(PY) tools/codec_vectors.py --check
+	$(PY) -m tools.reason_comments --check
 	$(PY) -m tools.reference --check
 	$(PY) tools/cli_reference.py --check
 	$(PY) -m tools.definition_schema --check

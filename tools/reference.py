@@ -52,7 +52,7 @@ def limits_page() -> str:
 
 def errors_page() -> str:
     """Every reason."""
-    comments = _reason_comments()
+    comments = reason_comments()
     rows = []
     for reason, code in CODES.items():
         about = comments.get(reason, "")
@@ -61,7 +61,8 @@ def errors_page() -> str:
     return ERRORS_HEAD + "\n".join(rows) + "\n"
 
 
-def _reason_comments() -> dict[str, str]:
+def reason_comments() -> dict[str, str]:
+    """What each reason means, by its name without prefix, as errors.proto says it."""
     text = (ROOT / "proto/perdure/v1/errors.proto").read_text(encoding="utf-8")
     found: dict[str, str] = {}
     comment: list[str] = []

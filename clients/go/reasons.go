@@ -32,9 +32,9 @@ const (
 	ReasonStartInputMismatch Reason = "START_INPUT_MISMATCH"
 	// ReasonWorkflowAlreadyExists: ALREADY_EXISTS: the key is in use and the policy is REJECT [state, round].
 	ReasonWorkflowAlreadyExists Reason = "WORKFLOW_ALREADY_EXISTS"
-	// ReasonRequestIDReused: ALREADY_EXISTS: the request_id was used before for another request.
+	// ReasonRequestIDReused: ALREADY_EXISTS: the request_id was used before for a request with other content [request_id].
 	ReasonRequestIDReused Reason = "REQUEST_ID_REUSED"
-	// ReasonSignalIDReused: ALREADY_EXISTS: the signal_id was used before with another name or content.
+	// ReasonSignalIDReused: Not used: a signal_id that a run remembers is a repeat, whatever comes with it.
 	ReasonSignalIDReused Reason = "SIGNAL_ID_REUSED"
 	// ReasonWorkflowNotFound: NOT_FOUND: no such workflow or round.
 	ReasonWorkflowNotFound Reason = "WORKFLOW_NOT_FOUND"
@@ -49,7 +49,7 @@ const (
 	ReasonBatchNotFound Reason = "BATCH_NOT_FOUND"
 	// ReasonScheduleNotFound: NOT_FOUND: no such schedule.
 	ReasonScheduleNotFound Reason = "SCHEDULE_NOT_FOUND"
-	// ReasonNamespaceNotFound: NOT_FOUND: no such namespace.
+	// ReasonNamespaceNotFound: Not used: a namespace is there without being made, with the server's settings.
 	ReasonNamespaceNotFound Reason = "NAMESPACE_NOT_FOUND"
 	// ReasonPayloadNotFound: NOT_FOUND: no such payload in this run; it may have been freed or redacted.
 	ReasonPayloadNotFound Reason = "PAYLOAD_NOT_FOUND"
@@ -73,11 +73,12 @@ const (
 	ReasonWorkflowNotClosed Reason = "WORKFLOW_NOT_CLOSED"
 	// ReasonWorkflowFailing: FAILED_PRECONDITION: the workflow is failing; it cannot be cancelled any more.
 	ReasonWorkflowFailing Reason = "WORKFLOW_FAILING"
-	// ReasonWorkflowCancelling: FAILED_PRECONDITION: the workflow is cancelling.
+	// ReasonWorkflowCancelling: Not used: what a cancelling workflow refuses is told as WORKFLOW_STATE_INVALID, with the
+	// state.
 	ReasonWorkflowCancelling Reason = "WORKFLOW_CANCELLING"
-	// ReasonWorkflowPaused: FAILED_PRECONDITION: the workflow is paused.
+	// ReasonWorkflowPaused: Not used: to pause what is paused is a repeat, and starts and signals are accepted.
 	ReasonWorkflowPaused Reason = "WORKFLOW_PAUSED"
-	// ReasonWorkflowNotPaused: FAILED_PRECONDITION: the workflow is not paused.
+	// ReasonWorkflowNotPaused: Not used: to resume what is not paused is a repeat.
 	ReasonWorkflowNotPaused Reason = "WORKFLOW_NOT_PAUSED"
 	// ReasonWorkflowStateInvalid: FAILED_PRECONDITION: the verb is not allowed in this state [state].
 	ReasonWorkflowStateInvalid Reason = "WORKFLOW_STATE_INVALID"
@@ -91,12 +92,12 @@ const (
 	ReasonDocumentFull Reason = "DOCUMENT_FULL"
 	// ReasonDefinitionInUse: FAILED_PRECONDITION: the definition is active or has open workflows [open_count].
 	ReasonDefinitionInUse Reason = "DEFINITION_IN_USE"
-	// ReasonDefinitionPaused: FAILED_PRECONDITION: the definition is paused.
+	// ReasonDefinitionPaused: Not used: starts and signals are accepted while a definition is paused.
 	ReasonDefinitionPaused Reason = "DEFINITION_PAUSED"
 	// ReasonResourceInUse: FAILED_PRECONDITION: permits of the resource are held or asked for [holder_count].
 	ReasonResourceInUse Reason = "RESOURCE_IN_USE"
-	// ReasonMigrationLosesState: FAILED_PRECONDITION: the migration would lose something; the answer to validate_only lists
-	// it.
+	// ReasonMigrationLosesState: FAILED_PRECONDITION: the migration would lose something; the answer to validate_only
+	// lists it.
 	ReasonMigrationLosesState Reason = "MIGRATION_LOSES_STATE"
 	// ReasonBatchClosed: FAILED_PRECONDITION: the batch has ended [state].
 	ReasonBatchClosed Reason = "BATCH_CLOSED"
@@ -119,9 +120,11 @@ const (
 	// ReasonNotReady: UNAVAILABLE: the server has just started and is not ready.
 	ReasonNotReady Reason = "NOT_READY"
 	// ReasonDeadlineExceeded: DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same
-	// request may be repeated.
+	// request may be repeated. No server sends this reason: the caller's own gRPC says so by the code, and a library may
+	// by this name.
 	ReasonDeadlineExceeded Reason = "DEADLINE_EXCEEDED"
-	// ReasonCallCancelled: CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated.
+	// ReasonCallCancelled: CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated. No
+	// server sends this reason: the caller's own gRPC says so by the code, and a library may by this name.
 	ReasonCallCancelled Reason = "CALL_CANCELLED"
 	// ReasonUnauthenticated: UNAUTHENTICATED: no or wrong credentials.
 	ReasonUnauthenticated Reason = "UNAUTHENTICATED"

@@ -18,7 +18,7 @@ from tests.conformance.driver import ANSWER_SECONDS, Driver, DriverGone, Line
 from tests.conformance.matching import ABSENT, Missing, at, differences, expected, filled
 from tests.conformance.scenery import Place
 from tests.conformance.stage import OPERATOR, Stage
-from tests.conformance.usual import fill_in
+from tests.conformance.usual import fill_in, good_files
 
 EVENT_SECONDS: Final = 15.0
 UNTIL_SECONDS: Final = 15.0
@@ -250,6 +250,8 @@ class Play:
     def _lookup(self, path: str) -> object:
         if path.startswith("proxy"):
             return self._proxied()
+        if path == "file":
+            return at(str(self.variables["n"] - 1), good_files())
         if path.partition(".")[0] in {"tls", "tokens", "token_file", "keys"}:
             return at(path, self._stage.scenery.doors.variables)
         return at(path, self.variables)

@@ -1,8 +1,13 @@
-"""What a case need not say: the fields of a request that are usual."""
+"""What a case need not say: the fields of a request that are usual, and the definition files that all languages read."""
 
+import functools
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
+FILES: Final = Path(__file__).parent / "definition_files.yaml"
 KEY: Final = "k"
 CLIENT: Final = "c"
 WORKER: Final = "w"
@@ -29,3 +34,9 @@ def fill_in(request: str, fields: dict[str, Any], definitions: Mapping[str, obje
     if request == "work":
         fields.setdefault("definitions", list(definitions))
         fields.setdefault("behaviour", [])
+
+
+@functools.cache
+def good_files() -> list[str]:
+    """The definition files that every language takes."""
+    return [*yaml.safe_load(FILES.read_text(encoding="utf-8"))["good"].values()]

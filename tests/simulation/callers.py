@@ -37,7 +37,6 @@ TRUE_WHEN: dict[Reason, Holds] = {
     Reason.WORKFLOW_NOT_FOUND: lambda workflow: workflow is None,
     Reason.WORKFLOW_CLOSED: lambda workflow: workflow is not None,  # a timer that is due may have ended it: checked by its state
     Reason.WORKFLOW_NOT_CLOSED: lambda workflow: workflow is not None and not workflow.is_ended,
-    Reason.WORKFLOW_NOT_PAUSED: lambda workflow: workflow is not None and workflow.paused is None,
     Reason.WORKFLOW_FAILING: lambda workflow: workflow is not None,
     Reason.WORKFLOW_STATE_INVALID: lambda workflow: workflow is not None,
     Reason.STEP_STATE_INVALID: lambda workflow: workflow is not None,

@@ -35,6 +35,7 @@ func TestSamples(t *testing.T) {
 		"watch":      {"once upon a time\n"},
 		"saga":       {"failed in ship: order.no_address\nreserve\ncharge\nrefund (undoes charge)\nrelease (undoes reserve)\n"},
 		"fence":      {"the fence rises: true; the late write is taken: false; the page: second\n"},
+		"admin":      {"10 nights to come\n0 to pause\ntrue\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := program(t, name).CombinedOutput()

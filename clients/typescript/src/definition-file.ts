@@ -27,6 +27,7 @@ import {
 } from "./gen/perdure/v1/definition_pb.js";
 import { type WaitCondition, WaitConditionSchema, WaitSchema } from "./gen/perdure/v1/wait_pb.js";
 import { ErrorReason } from "./reasons.js";
+import { INPUT, nameFault } from "./steps.js";
 
 const TOP_KEYS = new Set(["workflow_type", "version", "description", "output", "policy", "steps", "hooks"]);
 const POLICY_KEYS = new Set(["workflow_timeout", "cancel_grace", "max_lost_claims", "retention"]);
@@ -52,7 +53,7 @@ export async function loadDefinition<Input = unknown>(path: string | URL): Promi
 }
 
 /**
- * The definition in YAML text. Its structure (names, dependencies, cycles) is checked by the server. Throws DefinitionRejected that
+ * The definition in YAML text. Dependencies and cycles are checked by the server. Throws DefinitionRejected that
  * names every fault.
  *
  * @param text - The YAML.
@@ -95,6 +96,8 @@ function definitionOf(reader: FieldReader, document: unknown): DefinitionMessage
     if (lost !== undefined) definition.policy.maxLostClaims = lost;
   }
   for (const [name, value] of Object.entries(reader.mapping("steps", top["steps"]))) {
+    const wrong = nameFault(name);
+    if (wrong !== "") reader.fault(`steps.${name}`, wrong);
     definition.steps.push(stepOf(reader, `steps.${name}`, name, reader.mapping(`steps.${name}`, value, STEP_KEYS)));
   }
   readHooks(reader, top, definition);
@@ -127,7 +130,7 @@ function stepOf(reader: FieldReader, path: string, name: string, fields: Fields)
       name: branch,
       steps: [...reader.names(`${path}.branches.${branch}`, names)],
     })),
-    dependsOn: [...new Set([...needs.filter((need) => need !== "input"), ...after])],
+    dependsOn: [...new Set([...needs.filter((need) => need !== INPUT), ...after])],
     policy: create(StepPolicySchema),
   });
   if ("needs" in fields || "wait" in fields) step.needs = { $typeName: "perdure.v1.Needs", names: [...needs] };

@@ -18,7 +18,9 @@ import {
   ActivityStep,
   branchesOf,
   type Earlier,
+  INPUT,
   type InputsOf,
+  nameFault,
   type Need,
   type OutputOf,
   Step,
@@ -26,9 +28,6 @@ import {
   type TypeOf,
 } from "./steps.js";
 import { conditionsOf, type WaitOptions, waitMessage, type Woken } from "./waits.js";
-
-const STEP_NAME = /^[a-z][a-z0-9_]{0,62}$/;
-const INPUT = "input";
 
 /** What a definition says of itself. */
 export interface DefinitionOptions {
@@ -363,9 +362,8 @@ export class Definition<Input = unknown> {
   }
 
   #add(name: string, options: StepOptions, needs: readonly Need[]): StepDefinition {
-    if (!STEP_NAME.test(name) || name === INPUT) {
-      throw fault(name, `a step's name must match ${STEP_NAME.source} and not be \`input\`, so that every language can name it`);
-    }
+    const wrong = nameFault(name);
+    if (wrong !== "") throw fault(name, wrong);
     if (this.#find(name) !== undefined) throw fault(name, `${this.workflowType} has a step of this name already`);
     const needed = [...new Set(needs.map((need) => need.name))];
     const earlier = [...new Set([...needed.filter((need) => need !== INPUT), ...stepNames(options.after)])];

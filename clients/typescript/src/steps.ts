@@ -110,3 +110,17 @@ export function branchesOf(steps: Earlier | readonly Earlier[] | undefined): rea
 function isList(steps: Earlier | readonly Earlier[]): steps is readonly Earlier[] {
   return Array.isArray(steps);
 }
+
+const STEP_NAME = /^[a-z][a-z0-9_]{0,62}$/;
+
+/** The word by which steps need the workflow's own input. */
+export const INPUT = "input";
+
+/**
+ * What is wrong with a step's name; empty: nothing.
+ * @internal
+ */
+export function nameFault(name: string): string {
+  if (STEP_NAME.test(name) && name !== INPUT) return "";
+  return `a step's name must match ${STEP_NAME.source} and not be \`${INPUT}\`, so that every language can name it`;
+}

@@ -44,6 +44,10 @@ test("fence recipe", async () => {
   assert.deepEqual(await said("fence"), ["late write: false, stored: 4"]);
 });
 
+test("admin", async () => {
+  assert.deepEqual(await said("admin"), ["10 nights to come", "0 to pause", "true"]);
+});
+
 test("dream", async () => {
   assert.equal((await said("dream")).at(-1), "hello from the recording  1");
 });

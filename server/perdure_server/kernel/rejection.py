@@ -34,7 +34,6 @@ class Reason(Enum):
     REVISION_CONFLICT = auto()
     BRANCH_INVALID = auto()
     WORKFLOW_STATE_INVALID = auto()
-    WORKFLOW_NOT_PAUSED = auto()
     MIGRATION_LOSES_STATE = auto()
     STEP_NOT_FOUND = auto()
     STEP_STATE_INVALID = auto()

@@ -71,7 +71,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_SCHEDULE_NOT_FOUND: _ErrorReason.ValueType  # 35
     """NOT_FOUND: no such schedule."""
     ERROR_REASON_NAMESPACE_NOT_FOUND: _ErrorReason.ValueType  # 36
-    """NOT_FOUND: no such namespace."""
+    """Not used: a namespace is there without being made, with the server's settings."""
     ERROR_REASON_PAYLOAD_NOT_FOUND: _ErrorReason.ValueType  # 37
     """NOT_FOUND: no such payload in this run; it may have been freed or redacted."""
     ERROR_REASON_CLAIM_LOST: _ErrorReason.ValueType  # 50
@@ -141,9 +141,13 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_NOT_READY: _ErrorReason.ValueType  # 112
     """UNAVAILABLE: the server has just started and is not ready."""
     ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 113
-    """DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same request may be repeated."""
+    """DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same request may be repeated. No server
+    sends this reason: the caller's own gRPC says so by the code, and a library may by this name.
+    """
     ERROR_REASON_CALL_CANCELLED: _ErrorReason.ValueType  # 114
-    """CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated."""
+    """CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated. No server sends this reason:
+    the caller's own gRPC says so by the code, and a library may by this name.
+    """
     ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 120
     """UNAUTHENTICATED: no or wrong credentials."""
     ERROR_REASON_PERMISSION_DENIED: _ErrorReason.ValueType  # 121
@@ -217,7 +221,7 @@ ERROR_REASON_BATCH_NOT_FOUND: ErrorReason.ValueType  # 34
 ERROR_REASON_SCHEDULE_NOT_FOUND: ErrorReason.ValueType  # 35
 """NOT_FOUND: no such schedule."""
 ERROR_REASON_NAMESPACE_NOT_FOUND: ErrorReason.ValueType  # 36
-"""NOT_FOUND: no such namespace."""
+"""Not used: a namespace is there without being made, with the server's settings."""
 ERROR_REASON_PAYLOAD_NOT_FOUND: ErrorReason.ValueType  # 37
 """NOT_FOUND: no such payload in this run; it may have been freed or redacted."""
 ERROR_REASON_CLAIM_LOST: ErrorReason.ValueType  # 50
@@ -287,9 +291,13 @@ ERROR_REASON_DRAINING: ErrorReason.ValueType  # 111
 ERROR_REASON_NOT_READY: ErrorReason.ValueType  # 112
 """UNAVAILABLE: the server has just started and is not ready."""
 ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 113
-"""DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same request may be repeated."""
+"""DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same request may be repeated. No server
+sends this reason: the caller's own gRPC says so by the code, and a library may by this name.
+"""
 ERROR_REASON_CALL_CANCELLED: ErrorReason.ValueType  # 114
-"""CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated."""
+"""CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated. No server sends this reason:
+the caller's own gRPC says so by the code, and a library may by this name.
+"""
 ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 120
 """UNAUTHENTICATED: no or wrong credentials."""
 ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 121

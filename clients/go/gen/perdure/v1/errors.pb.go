@@ -78,7 +78,7 @@ const (
 	ErrorReason_ERROR_REASON_BATCH_NOT_FOUND ErrorReason = 34
 	// NOT_FOUND: no such schedule.
 	ErrorReason_ERROR_REASON_SCHEDULE_NOT_FOUND ErrorReason = 35
-	// NOT_FOUND: no such namespace.
+	// Not used: a namespace is there without being made, with the server's settings.
 	ErrorReason_ERROR_REASON_NAMESPACE_NOT_FOUND ErrorReason = 36
 	// NOT_FOUND: no such payload in this run; it may have been freed or redacted.
 	ErrorReason_ERROR_REASON_PAYLOAD_NOT_FOUND ErrorReason = 37
@@ -145,9 +145,11 @@ const (
 	ErrorReason_ERROR_REASON_DRAINING ErrorReason = 111
 	// UNAVAILABLE: the server has just started and is not ready.
 	ErrorReason_ERROR_REASON_NOT_READY ErrorReason = 112
-	// DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same request may be repeated.
+	// DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same request may be repeated. No server
+	// sends this reason: the caller's own gRPC says so by the code, and a library may by this name.
 	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 113
-	// CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated.
+	// CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated. No server sends this reason:
+	// the caller's own gRPC says so by the code, and a library may by this name.
 	ErrorReason_ERROR_REASON_CALL_CANCELLED ErrorReason = 114
 	// UNAUTHENTICATED: no or wrong credentials.
 	ErrorReason_ERROR_REASON_UNAUTHENTICATED ErrorReason = 120

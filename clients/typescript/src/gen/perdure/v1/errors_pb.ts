@@ -191,7 +191,7 @@ export enum ErrorReason {
   SCHEDULE_NOT_FOUND = 35,
 
   /**
-   * NOT_FOUND: no such namespace.
+   * Not used: a namespace is there without being made, with the server's settings.
    *
    * @generated from enum value: ERROR_REASON_NAMESPACE_NOT_FOUND = 36;
    */
@@ -418,14 +418,16 @@ export enum ErrorReason {
   NOT_READY = 112,
 
   /**
-   * DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same request may be repeated.
+   * DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same request may be repeated. No server
+   * sends this reason: the caller's own gRPC says so by the code, and a library may by this name.
    *
    * @generated from enum value: ERROR_REASON_DEADLINE_EXCEEDED = 113;
    */
   DEADLINE_EXCEEDED = 113,
 
   /**
-   * CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated.
+   * CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated. No server sends this reason:
+   * the caller's own gRPC says so by the code, and a library may by this name.
    *
    * @generated from enum value: ERROR_REASON_CALL_CANCELLED = 114;
    */

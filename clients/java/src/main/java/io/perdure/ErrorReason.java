@@ -51,10 +51,10 @@ public final class ErrorReason {
     /** ALREADY_EXISTS: the key is in use and the policy is REJECT [state, round]. */
     public static final String WORKFLOW_ALREADY_EXISTS = "WORKFLOW_ALREADY_EXISTS";
 
-    /** ALREADY_EXISTS: the request_id was used before for another request. */
+    /** ALREADY_EXISTS: the request_id was used before for a request with other content [request_id]. */
     public static final String REQUEST_ID_REUSED = "REQUEST_ID_REUSED";
 
-    /** ALREADY_EXISTS: the signal_id was used before with another name or content. */
+    /** Not used: a signal_id that a run remembers is a repeat, whatever comes with it. */
     public static final String SIGNAL_ID_REUSED = "SIGNAL_ID_REUSED";
 
     /** NOT_FOUND: no such workflow or round. */
@@ -75,13 +75,16 @@ public final class ErrorReason {
     /** NOT_FOUND: no such schedule. */
     public static final String SCHEDULE_NOT_FOUND = "SCHEDULE_NOT_FOUND";
 
-    /** NOT_FOUND: no such namespace. */
+    /** Not used: a namespace is there without being made, with the server's settings. */
     public static final String NAMESPACE_NOT_FOUND = "NAMESPACE_NOT_FOUND";
 
     /** NOT_FOUND: no such payload in this run; it may have been freed or redacted. */
     public static final String PAYLOAD_NOT_FOUND = "PAYLOAD_NOT_FOUND";
 
-    /** FAILED_PRECONDITION: the token is not current; drop the work, do not retry [cause: EXPIRED, TIMED_OUT, CANCELLED, SUPERSEDED, CLOSED or UNKNOWN]. */
+    /**
+     * FAILED_PRECONDITION: the token is not current; drop the work, do not retry [cause: EXPIRED, TIMED_OUT, CANCELLED,
+     * SUPERSEDED, CLOSED or UNKNOWN].
+     */
     public static final String CLAIM_LOST = "CLAIM_LOST";
 
     /** FAILED_PRECONDITION: this token was settled with another outcome. */
@@ -93,7 +96,10 @@ public final class ErrorReason {
     /** FAILED_PRECONDITION: a newer connection of the same session took over. */
     public static final String SESSION_SUPERSEDED = "SESSION_SUPERSEDED";
 
-    /** FAILED_PRECONDITION: the contract that the worker was built for is in no registered definition [step, step_contract, active_step_contract]. */
+    /**
+     * FAILED_PRECONDITION: the contract that the worker was built for is in no registered definition [step,
+     * step_contract, active_step_contract].
+     */
     public static final String DEFINITION_MISMATCH = "DEFINITION_MISMATCH";
 
     /** FAILED_PRECONDITION: the outcome does not fit the step's kind or state [step, kind]. */
@@ -108,13 +114,13 @@ public final class ErrorReason {
     /** FAILED_PRECONDITION: the workflow is failing; it cannot be cancelled any more. */
     public static final String WORKFLOW_FAILING = "WORKFLOW_FAILING";
 
-    /** FAILED_PRECONDITION: the workflow is cancelling. */
+    /** Not used: what a cancelling workflow refuses is told as WORKFLOW_STATE_INVALID, with the state. */
     public static final String WORKFLOW_CANCELLING = "WORKFLOW_CANCELLING";
 
-    /** FAILED_PRECONDITION: the workflow is paused. */
+    /** Not used: to pause what is paused is a repeat, and starts and signals are accepted. */
     public static final String WORKFLOW_PAUSED = "WORKFLOW_PAUSED";
 
-    /** FAILED_PRECONDITION: the workflow is not paused. */
+    /** Not used: to resume what is not paused is a repeat. */
     public static final String WORKFLOW_NOT_PAUSED = "WORKFLOW_NOT_PAUSED";
 
     /** FAILED_PRECONDITION: the verb is not allowed in this state [state]. */
@@ -135,7 +141,7 @@ public final class ErrorReason {
     /** FAILED_PRECONDITION: the definition is active or has open workflows [open_count]. */
     public static final String DEFINITION_IN_USE = "DEFINITION_IN_USE";
 
-    /** FAILED_PRECONDITION: the definition is paused. */
+    /** Not used: starts and signals are accepted while a definition is paused. */
     public static final String DEFINITION_PAUSED = "DEFINITION_PAUSED";
 
     /** FAILED_PRECONDITION: permits of the resource are held or asked for [holder_count]. */
@@ -171,10 +177,16 @@ public final class ErrorReason {
     /** UNAVAILABLE: the server has just started and is not ready. */
     public static final String NOT_READY = "NOT_READY";
 
-    /** DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same request may be repeated. */
+    /**
+     * DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same request may be
+     * repeated. No server sends this reason: the caller's own gRPC says so by the code, and a library may by this name.
+     */
     public static final String DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED";
 
-    /** CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated. */
+    /**
+     * CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated. No server sends this
+     * reason: the caller's own gRPC says so by the code, and a library may by this name.
+     */
     public static final String CALL_CANCELLED = "CALL_CANCELLED";
 
     /** UNAUTHENTICATED: no or wrong credentials. */

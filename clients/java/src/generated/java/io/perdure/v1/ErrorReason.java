@@ -212,7 +212,7 @@ public enum ErrorReason
   ERROR_REASON_SCHEDULE_NOT_FOUND(35),
   /**
    * <pre>
-   * NOT_FOUND: no such namespace.
+   * Not used: a namespace is there without being made, with the server's settings.
    * </pre>
    *
    * <code>ERROR_REASON_NAMESPACE_NOT_FOUND = 36;</code>
@@ -471,7 +471,8 @@ public enum ErrorReason
   ERROR_REASON_NOT_READY(112),
   /**
    * <pre>
-   * DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same request may be repeated.
+   * DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same request may be repeated. No server
+   * sends this reason: the caller's own gRPC says so by the code, and a library may by this name.
    * </pre>
    *
    * <code>ERROR_REASON_DEADLINE_EXCEEDED = 113;</code>
@@ -479,7 +480,8 @@ public enum ErrorReason
   ERROR_REASON_DEADLINE_EXCEEDED(113),
   /**
    * <pre>
-   * CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated.
+   * CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated. No server sends this reason:
+   * the caller's own gRPC says so by the code, and a library may by this name.
    * </pre>
    *
    * <code>ERROR_REASON_CALL_CANCELLED = 114;</code>
@@ -755,7 +757,7 @@ public enum ErrorReason
   public static final int ERROR_REASON_SCHEDULE_NOT_FOUND_VALUE = 35;
   /**
    * <pre>
-   * NOT_FOUND: no such namespace.
+   * Not used: a namespace is there without being made, with the server's settings.
    * </pre>
    *
    * <code>ERROR_REASON_NAMESPACE_NOT_FOUND = 36;</code>
@@ -1014,7 +1016,8 @@ public enum ErrorReason
   public static final int ERROR_REASON_NOT_READY_VALUE = 112;
   /**
    * <pre>
-   * DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same request may be repeated.
+   * DEADLINE_EXCEEDED: no answer within the caller's deadline; the effect is unknown, the same request may be repeated. No server
+   * sends this reason: the caller's own gRPC says so by the code, and a library may by this name.
    * </pre>
    *
    * <code>ERROR_REASON_DEADLINE_EXCEEDED = 113;</code>
@@ -1022,7 +1025,8 @@ public enum ErrorReason
   public static final int ERROR_REASON_DEADLINE_EXCEEDED_VALUE = 113;
   /**
    * <pre>
-   * CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated.
+   * CANCELLED: the caller gave up; the effect is unknown, the same request may be repeated. No server sends this reason:
+   * the caller's own gRPC says so by the code, and a library may by this name.
    * </pre>
    *
    * <code>ERROR_REASON_CALL_CANCELLED = 114;</code>

@@ -47,6 +47,11 @@ class SamplesTest {
     }
 
     @Test
+    void admin() throws Exception {
+        assertEquals(List.of("10 nights to come", "0 to pause", "true"), run("Admin"));
+    }
+
+    @Test
     void dream() throws Exception {
         List<String> said = run("Dream");
         assertEquals("Note: buy milk. (1)", last(said));
