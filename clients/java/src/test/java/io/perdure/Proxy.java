@@ -5,8 +5,11 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 
 /** A TCP proxy before a server: a test may cut its connections, and lose what the server answers. */
 final class Proxy implements AutoCloseable {
@@ -14,6 +17,8 @@ final class Proxy implements AutoCloseable {
     private final int port;
     private final ServerSocket listener;
     private final Set<Link> links = ConcurrentHashMap.newKeySet();
+    private final Semaphore refused = new Semaphore(0);
+    private volatile boolean isAway;
 
     Proxy(String address) {
         int colon = address.lastIndexOf(':');
@@ -41,6 +46,21 @@ final class Proxy implements AutoCloseable {
         links.forEach(link -> link.isMute = true);
     }
 
+    /** As if the server were gone: connections are cut, and new ones too, until `comeBack`. */
+    void goAway() {
+        isAway = true;
+        cut();
+    }
+
+    void comeBack() {
+        isAway = false;
+    }
+
+    /** Waits until so many connections were tried while the server was away. */
+    boolean awaitRefused(int count, Duration within) throws InterruptedException {
+        return refused.tryAcquire(count, within.toMillis(), TimeUnit.MILLISECONDS);
+    }
+
     @Override
     public void close() {
         closeQuietly(listener);
@@ -51,10 +71,11 @@ final class Proxy implements AutoCloseable {
         while (!listener.isClosed()) {
             try {
                 Socket near = listener.accept();
-                try {
-                    links.add(new Link(near, new Socket(host, port)));
-                } catch (IOException nobodyListens) {
+                if (isAway) {
                     closeQuietly(near);
+                    refused.release();
+                } else {
+                    links.add(new Link(near, new Socket(host, port)));
                 }
             } catch (IOException closed) {
                 return;

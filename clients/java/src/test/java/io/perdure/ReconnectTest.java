@@ -3,9 +3,7 @@ package io.perdure;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.perdure.testing.DevServer;
 import io.perdure.v1.Attempt;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,9 +15,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 
-/** What a cut connection and a restart of the server cost: nothing. */
+/** What a cut connection, and a server that is away for a while, cost: nothing. */
 @Timeout(60)
 class ReconnectTest {
     private static final Duration PATIENCE = Duration.ofSeconds(20);
@@ -155,24 +152,25 @@ class ReconnectTest {
     }
 
     @Test
-    void aRestartOfTheServerIsNoError(@TempDir Path directory) throws InterruptedException {
+    void aServerThatIsAwayForAWhileIsWaitedFor() throws InterruptedException {
         Definition definition = one((ctx, in) -> {
             told.add("began " + ctx.attempt());
             go.await();
             return ctx.save("kept");
         });
-        DevServer server = DevServer.start("--no-redis", "--data-dir", directory.toString());
-        String port = server.address().substring(server.address().lastIndexOf(':') + 1);
-        try (Client own = server.client(); Worker worker = own.worker(definition).start()) {
-            Run run = own.start(definition, worker.workerId(), "x");
+        try (Worker worker = proxied.worker(definition).start()) {
+            Run run = client.start(definition, worker.workerId(), "x");
             awaits("began 1");
-            server.close();
+            proxy.goAway();
             go.countDown();
-            server = DevServer.start("--no-redis", "--data-dir", directory.toString(), "--port", port);
+            assertTrue(proxy.awaitRefused(2, PATIENCE)); // the worker tries on
+            Thread calling = new Thread(() -> told.add(proxied.run("one", run.key()).get().workflowType()));
+            calling.start();
+            assertTrue(proxy.awaitRefused(2, PATIENCE));
+            proxy.comeBack();
+            awaits("one");
             assertEquals("kept", run.result(String.class, PATIENCE));
             assertEquals(List.of(Attempt.Outcome.OUTCOME_COMPLETED), outcomes(run));
-        } finally {
-            server.close();
         }
     }
 }
