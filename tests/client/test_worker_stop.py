@@ -49,6 +49,23 @@ async def test_c30_leaving_the_block_waits_for_what_runs_and_renews_until_the_la
     assert stream.half_closed
 
 
+async def test_a_claim_that_waits_for_a_slot_is_given_back_when_the_slot_becomes_free_by_the_drain(
+    scripted: ScriptServer, probe: Probe
+) -> None:
+    server = scripted(answers_renews=False)
+    async with Client(server.address) as client:
+        async with client.worker(probe.definition, slots=1):
+            stream = await server.stream()
+            first = stream.make_claim("work", begin_after_renewed=True)  # it has the slot, and may not begin yet
+            second = stream.make_claim("work")
+            stream.say(claims(first, second))
+            await stream.until(lambda stream: [renew for renew in stream.renews if len(renew.held) == 2])
+        assert stream.drained
+        given_back = {result.claim_token for result in stream.results if result.HasField("released")}
+        assert given_back == {first.claim_token, second.claim_token}
+    assert probe.begun == []
+
+
 async def test_after_the_grace_claims_are_given_back_and_not_reported_as_cancelled(scripted: ScriptServer, probe: Probe) -> None:
     server = scripted()
     async with Client(server.address) as client:

@@ -18,7 +18,7 @@ from perdure.v1 import claim_pb2, payload_pb2, worker_service_pb2
 from perdure.worker import results
 from perdure.worker.claims import ClaimTable, Held, Phase, Pool, Reply, Save
 from perdure.worker.mailbox import Mailbox
-from perdure.worker.outgoing import Outgoing
+from perdure.worker.outgoing import Outgoing, Sent
 from perdure.worker.plan import PoolPlan
 from perdure.worker.subject import about
 
@@ -91,7 +91,7 @@ class Ledger:
             if self._is_wanted(held):
                 self._place(held)
             else:
-                self._give_back(held)
+                self._settle_unbegun(held, results.released())
         if unacknowledged:
             self._acknowledge_later()
         self._services.wake()
@@ -192,7 +192,8 @@ class Ledger:
         if sent is not None:
             if isinstance(error, Unavailable | Overloaded):
                 pause = error.retry_after.total_seconds() if error.retry_after is not None else limits.RETRY_MAX_INTERVAL / 4
-                self._services.later(pause, lambda: self.outgoing.again(sent))
+                self.outgoing.pause(sent)
+                self._services.later(pause, lambda: self._send_again(sent))
                 return
             sent.held.frames_open -= len(sent.heartbeat.frames)
             if sent.reply is not None:
@@ -307,9 +308,6 @@ class Ledger:
         held.alive_at = time.monotonic()
         self._to_runner.put(self._runner.begin, held)
 
-    def _give_back(self, held: Held) -> None:
-        self._settle_unbegun(held, results.released())
-
     def _settle_unbegun(self, held: Held, result: worker_service_pb2.Result) -> None:
         held.phase = Phase.SETTLING
         self._free_slot(held)
@@ -323,6 +321,10 @@ class Ledger:
             self._services.send_large_result(held)
         else:
             self.outgoing.result(held)
+        self._services.wake()
+
+    def _send_again(self, sent: Sent) -> None:
+        self.outgoing.again(sent)
         self._services.wake()
 
     def _drop(self, held: Held, cause: str) -> None:

@@ -30,6 +30,7 @@ class Outgoing:
         self._results: dict[str, Held] = {}
         self._active: dict[str, Held] = {}
         self._again: deque[Sent] = deque()
+        self._paused: list[Sent] = []
         self._next_id = 0
         self.sent_results: dict[int, Held] = {}
         self.sent_heartbeats: dict[int, Sent] = {}
@@ -56,8 +57,9 @@ class Outgoing:
             if sent.held is held:
                 del self.sent_heartbeats[number]
                 replies += [sent.reply] if sent.reply is not None else []
-        replies += [sent.reply for sent in self._again if sent.held is held and sent.reply is not None]
+        replies += [sent.reply for sent in (*self._again, *self._paused) if sent.held is held and sent.reply is not None]
         self._again = deque(sent for sent in self._again if sent.held is not held)
+        self._paused = [sent for sent in self._paused if sent.held is not held]
         for reply in replies:
             reply(error)
 
@@ -76,9 +78,15 @@ class Outgoing:
         if self.drained:
             self.drained, self.drain_wanted = False, self.drain_wanted or 0.0
 
+    def pause(self, sent: Sent) -> None:
+        """The server could not store a heartbeat yet: it waits for `again`."""
+        self._paused.append(sent)
+
     def again(self, sent: Sent) -> None:
-        """A heartbeat that the server could not store yet is sent once more."""
-        self._again.append(sent)
+        """A paused heartbeat is sent once more, unless its claim was lost meanwhile."""
+        if sent in self._paused:
+            self._paused.remove(sent)
+            self._again.append(sent)
 
     def has_news(self) -> bool:
         """Whether there is anything to say."""
