@@ -73,6 +73,15 @@ def clean_environment() -> Iterator[None]:
     assert not changed, f"the test changed the environment: {changed}; use monkeypatch.setenv"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def servers_of_this_process_leave_at_once() -> None:
+    """A server waits 250 ms for calls that are on their way before it stops to listen; hundreds of tests would wait for nobody.
+
+    Servers that are processes of their own, as in tests/e2e, wait as they do for users.
+    """
+    pytest.MonkeyPatch().setattr("perdure_server.rpc.limits.QUIET", 10)
+
+
 @pytest.fixture
 def random_source(request: pytest.FixtureRequest) -> random.Random:
     """Randomness of one test: from the printed seed and the test's own id, so alone or in the whole run it draws the same."""
