@@ -3,6 +3,8 @@ package perdure
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -13,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	perdurev1 "github.com/perdure/perdure/clients/go/gen/perdure/v1"
 	"github.com/perdure/perdure/clients/go/internal/session"
@@ -37,6 +40,9 @@ type activity struct {
 // Save stores a checkpoint; it returns when that is done, or when it never will be.
 func (a *activity) Save(checkpoint *perdurev1.Payload) error {
 	stored, err := sealed(checkpoint, a.codec())
+	if err == nil {
+		err = checkSendable(stored)
+	}
 	if err != nil {
 		return err
 	}
@@ -119,39 +125,67 @@ func (a *activity) lose(cause string) {
 
 func (a *activity) run() {
 	defer a.cancel(nil)
-	result := a.perform()
-	a.mutex.Lock()
-	if a.isLost {
-		result = nil
-	}
-	a.mutex.Unlock()
-	a.runner.ended(a, result)
+	var result *perdurev1.Result
+	// Deferred, as a step may end its goroutine: its claim must not stay held for ever.
+	defer func() {
+		if result == nil {
+			result = a.outcomeOf(nil, &panicked{value: "the step ended its goroutine by runtime.Goexit, as FailNow of a test does"})
+		}
+		a.mutex.Lock()
+		if a.isLost {
+			result = nil
+		}
+		a.mutex.Unlock()
+		a.runner.ended(a, result)
+	}()
+	result = a.outcomeOf(a.invoke())
 }
 
-// perform gives the outcome; whatever a step does is one, a panic too.
-func (a *activity) perform() (result *perdurev1.Result) {
-	claim := a.held.Claim
-	value, stack, err := a.invoke()
+// outcomeOf is the outcome; whatever a step does is one: a panic too, be it in a method of what it returned.
+func (a *activity) outcomeOf(value any, err error) *perdurev1.Result {
+	made, failed := a.sendable(value, err)
+	if failed != nil {
+		made, failed = a.sendable(nil, failed)
+	}
+	if failed != nil {
+		made = session.Released() // not even the failure can be sealed, and nothing may leave unencrypted
+	}
+	return made
+}
+
+// sendable is the outcome as it can be sent. An error says why it cannot.
+func (a *activity) sendable(value any, err error) (result *perdurev1.Result, failed error) {
+	defer func() {
+		if found := recover(); found != nil {
+			result, failed = nil, &panicked{found, string(debug.Stack())}
+		}
+	}()
 	if err == nil {
 		result, err = resultOf(value)
 	}
 	var wait *Wait
-	if errors.As(err, &wait) {
+	if errors.As(err, &wait) && wait != nil {
 		result, err = waitingOf(wait)
 	}
 	if err != nil {
-		result = a.outcomeOf(claim, err, stack)
+		result = a.outcomeOfError(a.held.Claim, err)
 	}
-	if codec := a.codec(); codec != nil {
-		if err := seal(result, codec); err != nil {
-			result = failedOf(err, "")
-		}
+	if result, err = sealed(result, a.codec()); err != nil {
+		return nil, err
 	}
-	return result
+	return result, checkSendable(result)
 }
 
-// outcomeOf is what an error reports. After a step was told to stop, any error but a Failure is taken for the consequence.
-func (a *activity) outcomeOf(claim *perdurev1.Claim, err error, stack string) *perdurev1.Result {
+// checkSendable finds what breaks the stream that has to take it, again and again, such as text that is no UTF-8.
+func checkSendable(message proto.Message) error {
+	if _, err := proto.Marshal(message); err != nil {
+		return invalid(ReasonPayloadInvalid, "it cannot travel: %v", err)
+	}
+	return nil
+}
+
+// outcomeOfError is what an error reports. After a step was told to stop, any but a Failure is taken for the consequence.
+func (a *activity) outcomeOfError(claim *perdurev1.Claim, err error) *perdurev1.Result {
 	var failure *Failure
 	reason := a.CancelReason()
 	if reason != "" && !errors.As(err, &failure) {
@@ -161,7 +195,7 @@ func (a *activity) outcomeOf(claim *perdurev1.Claim, err error, stack string) *p
 		return session.Cancelled()
 	}
 	a.log(claim, err)
-	return failedOf(err, stack)
+	return failedOf(err)
 }
 
 // log tells of a failure; with a codec without its text, which may hold values and travels encrypted.
@@ -181,10 +215,17 @@ func (a *activity) log(claim *perdurev1.Claim, err error) {
 	a.runner.worker.client.logger.Warn("a step failed", about...)
 }
 
-func (a *activity) invoke() (value any, stack string, err error) {
+func (a *activity) invoke() (value any, err error) {
+	end := func(error) {}
+	defer func() {
+		if found := recover(); found != nil {
+			value, err = nil, &panicked{found, string(debug.Stack())}
+		}
+		end(err)
+	}()
 	claim := a.held.Claim
 	if err := a.fetchRefs(claim); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if codec := a.codec(); codec != nil {
 		unseal(claim, codec)
@@ -192,15 +233,13 @@ func (a *activity) invoke() (value any, stack string, err error) {
 	a.mutex.Lock()
 	a.checkpoint = claim.GetCheckpoint()
 	a.mutex.Unlock()
-	ctx, end := startSpan(a.ctx, claim)
-	defer func() {
-		if found := recover(); found != nil {
-			value, stack, err = nil, string(debug.Stack()), &panicked{found}
-		}
-		end(err)
-	}()
+	var ctx context.Context
+	ctx, end = startSpan(a.ctx, claim)
 	value, err = a.served.invoke(NewContext(ctx, claim, a), claim)
-	return value, "", err
+	if found := reflect.ValueOf(err); found.Kind() == reflect.Pointer && found.IsNil() {
+		err = fmt.Errorf("the step returned a nil %T as its error, which is not nil to Go: return a plain nil", err)
+	}
+	return value, err
 }
 
 // fetchRefs reads the values that did not fit into the claim, into their places; those inside the outputs of waits too.

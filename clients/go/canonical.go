@@ -28,6 +28,10 @@ func canonicalOf(text string) (string, error) {
 	if err := checkSurrogates(text); err != nil {
 		return "", err
 	}
+	var whole json.RawMessage
+	if err := json.Unmarshal([]byte(text), &whole); err != nil {
+		return "", err // among others of what is too deep: what follows calls itself at each level
+	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	var made strings.Builder

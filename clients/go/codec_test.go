@@ -192,7 +192,7 @@ func TestKeyRingsThatAreRefusedSayWhyAndShowNoKey(t *testing.T) {
 }
 
 func TestHalfOfASurrogatePairHasNoDigest(t *testing.T) {
-	for _, text := range []string{`"\ud800"`, `"\udc00x"`, `"\ud800A"`, `{"a":1,"a":2}`, `[1`, `1 2`} {
+	for _, text := range []string{`"\ud800"`, `"\udc00x"`, `"\ud800A"`, `{"a":1,"a":2}`, `[1`, `1 2`, strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)} {
 		if _, err := canonical(text); ReasonOf(err) != ReasonPayloadInvalid {
 			t.Errorf("%s: %v", text, err)
 		}

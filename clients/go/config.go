@@ -73,6 +73,9 @@ func resolve(told given, lookup func(string) string) (Config, error) {
 		TLS:       told.tls,
 		Codec:     told.codec,
 	}
+	if scheme, rest, isURL := strings.Cut(config.Address, "://"); isURL && (scheme == "http" || scheme == "https") {
+		return Config{}, setting("the address %s is a URL: write host:port, such as %s; TLS is asked for by PERDURE_TLS=true", config.Address, rest)
+	}
 	if config.Token == "" && config.TokenFile == "" {
 		config.Token, config.TokenFile = known("PERDURE_TOKEN"), known("PERDURE_TOKEN_FILE")
 	}

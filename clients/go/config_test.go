@@ -55,6 +55,7 @@ func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
 	}
 	for want, known := range map[string]map[string]string{
 		"PERDURE_TLS must be true or false": {"PERDURE_TLS": "perhaps"},
+		"write host:port, such as a:1":      {"PERDURE_ADDRESS": "http://a:1"},
 		"PERDURE_CODEC_KEYS":                {"PERDURE_CODEC_KEYS": "/nowhere"},
 		"has no profile test; it has prod":  {"PERDURE_PROFILE": "test", "PERDURE_PROFILES": file},
 		"adress: no such setting":           {"PERDURE_PROFILE": "prod", "PERDURE_PROFILES": file},

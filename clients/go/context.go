@@ -3,6 +3,7 @@ package perdure
 import (
 	"context"
 	"maps"
+	"strings"
 	"time"
 
 	perdurev1 "github.com/perdure/perdure/clients/go/gen/perdure/v1"
@@ -78,10 +79,14 @@ func (c Context) Save(checkpoint any) error {
 }
 
 // Frame sends a piece of text to watchers, appended to the text before; it never waits. Long texts become several frames.
-func (c Context) Frame(text string) { c.sendText(perdurev1.Frame_KIND_TEXT, text) }
+func (c Context) Frame(text string) {
+	c.sendText(perdurev1.Frame_KIND_TEXT, strings.ToValidUTF8(text, "\ufffd"))
+}
 
 // Log sends a line for people to watchers; it never waits.
-func (c Context) Log(line string) { c.sendText(perdurev1.Frame_KIND_LOG, line) }
+func (c Context) Log(line string) {
+	c.sendText(perdurev1.Frame_KIND_LOG, strings.ToValidUTF8(line, "\ufffd"))
+}
 
 // Progress is how far a step is; zero fields are left out, but for Done.
 type Progress struct {
@@ -93,7 +98,7 @@ type Progress struct {
 
 // Progress tells watchers how far the step is; it replaces what was told before, and never waits.
 func (c Context) Progress(told Progress) {
-	told.Message = cut(told.Message, wire.FrameBytes/8)
+	told.Message, told.Unit = cut(told.Message, wire.FrameBytes/8), cut(told.Unit, wire.FrameBytes/64)
 	if payload, err := encode(told); err == nil { // NaN and infinite numbers cannot travel, and are no progress
 		c.activity.link.Frame(perdurev1.Frame_KIND_PROGRESS, payload)
 	}

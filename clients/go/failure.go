@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	perdurev1 "github.com/perdure/perdure/clients/go/gen/perdure/v1"
@@ -68,21 +69,22 @@ func failureOf(message *perdurev1.Failure) *Failure {
 	return found
 }
 
-// failureMessage is the wire's failure of an error; `stack` tells where it happened. Empty: nothing is known of it.
-func failureMessage(err error, stack string) *perdurev1.Failure {
+// failureMessage is the wire's failure of an error.
+func failureMessage(err error) *perdurev1.Failure {
 	var own *Failure
+	var panicked *panicked
 	var undecodable *Undecodable
 	message := &perdurev1.Failure{}
 	var details any
 	switch {
-	case errors.As(err, &own):
+	case errors.As(err, &own) && own != nil:
 		message.Type, message.Message = cut(own.Type, wire.FailureTypeBytes), own.Message
 		message.NonRetryable = own.NonRetryable
 		if own.RetryAfter != 0 {
 			message.RetryAfter = durationpb.New(max(0, own.RetryAfter))
 		}
 		details = own.Details
-	case errors.As(err, &undecodable):
+	case errors.As(err, &undecodable) && undecodable != nil:
 		// Another worker may have the key, or this one may get it: tried again by policy, but not at once.
 		message.Type, message.Message = codecFailurePrefix+undecodable.Cause, undecodable.Message
 		message.RetryAfter = durationpb.New(wire.CodecRetryInterval)
@@ -95,6 +97,10 @@ func failureMessage(err error, stack string) *perdurev1.Failure {
 		message.Type = "Failure"
 	}
 	message.Message = cut(message.Message, wire.FailureMessageBytes)
+	stack := ""
+	if errors.As(err, &panicked) {
+		stack = panicked.stack
+	}
 	message.Details = failureDetails(details, stack)
 	return message
 }
@@ -131,7 +137,8 @@ func isPayloadFault(err error) bool {
 	if !errors.As(err, &found) {
 		return false
 	}
-	return found.Reason == ReasonPayloadInvalid || found.Reason == ReasonPayloadTooLarge
+	isTooLargeForGRPC := found.Code == codes.ResourceExhausted && found.Reason == ""
+	return isTooLargeForGRPC || found.Reason == ReasonPayloadInvalid || found.Reason == ReasonPayloadTooLarge
 }
 
 // failureType names an error by the outermost type in its chain that is not just a wrapper of text.
@@ -175,7 +182,10 @@ func cut(text string, size int) string {
 	return text[:size]
 }
 
-// panicked is what a step that panicked failed with.
-type panicked struct{ value any }
+// panicked is what a step that panicked failed with, and where.
+type panicked struct {
+	value any
+	stack string
+}
 
 func (p *panicked) Error() string { return fmt.Sprint(p.value) }

@@ -145,7 +145,7 @@ func TestFailureTypes(t *testing.T) {
 		"json.SyntaxError":    second(Decode[int](JSON("x"))).(*Error).cause,
 		"perdure.CLAIM_LOST":  claimLost("EXPIRED"),
 		"error":               errors.New("x"),
-		"panic":               &panicked{"x"},
+		"panic":               &panicked{value: "x"},
 		"perdure.UNAVAILABLE": &Error{Code: 14},
 	} {
 		if found := failureType(err); found != want {

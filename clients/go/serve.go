@@ -297,6 +297,6 @@ func waitingOf(wait *Wait) (*perdurev1.Result, error) {
 	return &perdurev1.Result{Outcome: &perdurev1.Result_Waiting{Waiting: waiting}}, nil
 }
 
-func failedOf(err error, stack string) *perdurev1.Result {
-	return &perdurev1.Result{Outcome: &perdurev1.Result_Failed{Failed: failureMessage(err, stack)}}
+func failedOf(err error) *perdurev1.Result {
+	return &perdurev1.Result{Outcome: &perdurev1.Result_Failed{Failed: failureMessage(err)}}
 }

@@ -199,6 +199,7 @@ func (s *Session) heartbeatAnswered(answer *perdurev1.HeartbeatAnswer) {
 	if found != nil {
 		token = found.held.Token
 		if failed != nil && (failed.Code == codes.Unavailable || failed.Code == codes.ResourceExhausted) {
+			s.out.resting[found] = true
 			s.later(pauseOf(failed), func() { s.sayAgain(found) })
 			return
 		}
@@ -218,6 +219,10 @@ func (s *Session) heartbeatAnswered(answer *perdurev1.HeartbeatAnswer) {
 }
 
 func (s *Session) sayAgain(found *sent) {
+	if !s.out.resting[found] {
+		return // its claim was lost meanwhile, and it was told
+	}
+	delete(s.out.resting, found)
 	if s.claims[found.held.Token] != found.held || found.held.isLost {
 		found.tell(LostError(causeUnknown))
 		return
@@ -407,9 +412,10 @@ func isServerFault(failed *wire.Details) bool {
 	return failed.Code == codes.Internal || failed.Code == codes.DataLoss || failed.Code == codes.Unknown
 }
 
-// isPassing: another try may help.
+// isPassing: another try may help. RESOURCE_EXHAUSTED without a reason is gRPC's own: the message is too large, and stays so.
 func isPassing(failed *wire.Details) bool {
-	return failed.Code == codes.Unavailable || failed.Code == codes.ResourceExhausted || isServerFault(failed)
+	isOverload := failed.Code == codes.ResourceExhausted && failed.Reason != ""
+	return failed.Code == codes.Unavailable || isOverload || isServerFault(failed)
 }
 
 func pauseOf(failed *wire.Details) time.Duration {

@@ -61,6 +61,8 @@ type outgoing struct {
 
 	sentResults    map[int64]*Held
 	sentHeartbeats map[int64]*sent
+	// resting are heartbeats that could not be stored, and are sent again after a pause.
+	resting map[*sent]bool
 
 	renewWanted bool
 	drainWanted bool
@@ -82,6 +84,12 @@ func (o *outgoing) forget(held *Held, err error) {
 			found.tell(err)
 		}
 	}
+	for found := range o.resting {
+		if found.held == held {
+			delete(o.resting, found)
+			found.tell(err)
+		}
+	}
 	o.again = slices.DeleteFunc(o.again, func(found *sent) bool {
 		if found.held != held {
 			return false
@@ -89,6 +97,23 @@ func (o *outgoing) forget(held *Held, err error) {
 		found.tell(err)
 		return true
 	})
+}
+
+// end: nobody waits any longer for an answer that cannot come, of a claim that is settled neither.
+func (o *outgoing) end(err error) {
+	left := slices.Clone(o.active.order)
+	for _, found := range o.sentHeartbeats {
+		left = append(left, found.held)
+	}
+	for found := range o.resting {
+		left = append(left, found.held)
+	}
+	for _, found := range o.again {
+		left = append(left, found.held)
+	}
+	for _, held := range left {
+		o.forget(held, err)
+	}
 }
 
 func (s *sent) tell(err error) {

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"strings"
+
 	perdurev1 "github.com/perdure/perdure/clients/go/gen/perdure/v1"
 	"github.com/perdure/perdure/clients/go/internal/wire"
 )
@@ -21,7 +23,7 @@ func Cancelled() *perdurev1.Result {
 // refused is instead of a result that the server did not take: the attempt failed, with the server's words.
 func refused(text string) *perdurev1.Result {
 	if len(text) > wire.FailureMessageBytes {
-		text = text[:wire.FailureMessageBytes/2]
+		text = strings.ToValidUTF8(text[:wire.FailureMessageBytes/2], "") // without the half of a character
 	}
 	failure := &perdurev1.Failure{Type: RefusedType, Message: text}
 	return &perdurev1.Result{Outcome: &perdurev1.Result_Failed{Failed: failure}}

@@ -88,7 +88,7 @@ func New(config Config, runner Runner) *Session {
 	made := &Session{
 		config: config, runner: runner, log: newJournal(config.Log), epoch: time.Now(),
 		claims: map[string]*Held{}, timers: map[*time.Timer]bool{},
-		out:       outgoing{sentResults: map[int64]*Held{}, sentHeartbeats: map[int64]*sent{}},
+		out:       outgoing{sentResults: map[int64]*Held{}, sentHeartbeats: map[int64]*sent{}, resting: map[*sent]bool{}},
 		connected: make(chan struct{}), goodbye: make(chan struct{}), ended: make(chan struct{}),
 	}
 	for _, found := range config.Hello.GetPools() {
@@ -356,10 +356,7 @@ func (s *Session) main() {
 	for timer := range s.timers {
 		timer.Stop()
 	}
-	// The session ends: nobody waits any longer for an answer that cannot come.
-	for _, held := range s.claims {
-		s.out.forget(held, status.Error(codes.Unavailable, "the worker has stopped"))
-	}
+	s.out.end(status.Error(codes.Unavailable, "the worker has stopped"))
 	s.mutex.Unlock()
 	s.background.Wait()
 }
