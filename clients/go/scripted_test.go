@@ -7,6 +7,8 @@ import (
 	"net"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +34,9 @@ type scripted struct {
 	address string
 	// welcome answers a hello; an error instead of it ends the stream.
 	welcome func(hello *perdurev1.Hello) (*perdurev1.Welcome, error)
+	// renewed answers a renewal of the n-th stream at once, however busy the test is; nil: the test answers it, or nobody.
+	renewed func(stream int, renew *perdurev1.Renew) *perdurev1.Renewed
+	opened  atomic.Int32
 	// complete answers the unary Complete.
 	complete func(ctx context.Context, request *perdurev1.CompleteRequest) (*perdurev1.CompleteResponse, error)
 	streams  chan *stream
@@ -43,6 +48,7 @@ type stream struct {
 	t     *testing.T
 	hello *perdurev1.Hello
 	in    chan *perdurev1.ClaimRequest
+	mutex sync.Mutex // gRPC takes one message at a time
 	grpc  grpc.BidiStreamingServer[perdurev1.ClaimRequest, perdurev1.ClaimResponse]
 	end   chan error
 }
@@ -80,14 +86,19 @@ func welcomed(hello *perdurev1.Hello) *perdurev1.Welcome {
 	return made
 }
 
-// renewing has the worker renew every 200 ms.
-func (s *scripted) renewing() *scripted {
+// renewing has the worker renew, and give a stream up on which a renewal stays unanswered for 1.5 intervals.
+func (s *scripted) renewing(interval time.Duration) *scripted {
 	s.welcome = func(hello *perdurev1.Hello) (*perdurev1.Welcome, error) {
 		made := welcomed(hello)
-		made.RenewInterval = durationpb.New(200 * time.Millisecond)
+		made.RenewInterval = durationpb.New(interval)
 		return made, nil
 	}
 	return s
+}
+
+// stored answers every renewal with OK.
+func stored(_ int, renew *perdurev1.Renew) *perdurev1.Renewed {
+	return &perdurev1.Renewed{RenewId: renew.GetRenewId()}
 }
 
 func (s *scripted) GetDefinition(context.Context, *perdurev1.GetDefinitionRequest) (*perdurev1.GetDefinitionResponse, error) {
@@ -113,9 +124,15 @@ func (s *scripted) Claim(told grpc.BidiStreamingServer[perdurev1.ClaimRequest, p
 	}
 	made := &stream{t: s.t, hello: first.GetHello(), in: make(chan *perdurev1.ClaimRequest, 10_000), grpc: told, end: make(chan error, 1)}
 	closed := make(chan error, 1)
+	number := int(s.opened.Add(1))
 	go func() {
 		for {
 			message, err := told.Recv()
+			if err == nil && s.renewed != nil && message.GetRenew() != nil {
+				if answer := s.renewed(number, message.GetRenew()); answer != nil {
+					err = made.say(&perdurev1.ClaimResponse{Message: &perdurev1.ClaimResponse_Renewed{Renewed: answer}})
+				}
+			}
 			if err != nil {
 				closed <- err
 				return
@@ -214,9 +231,15 @@ func (s *stream) heartbeat() *perdurev1.StreamHeartbeat {
 	return s.heartbeats()[0]
 }
 
+func (s *stream) say(message *perdurev1.ClaimResponse) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.grpc.Send(message)
+}
+
 func (s *stream) send(message *perdurev1.ClaimResponse) {
 	s.t.Helper()
-	if err := s.grpc.Send(message); err != nil {
+	if err := s.say(message); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,15 +80,19 @@ func TestASlowStepIsAcknowledgedByARenewAtOnce(t *testing.T) {
 }
 
 func TestRenewalsGoOnWhileAStepComputesAndALargeResultHangs(t *testing.T) {
-	server := newScripted(t).renewing()
-	release := make(chan struct{})
+	server := newScripted(t).renewing(400 * time.Millisecond)
+	server.renewed = stored
+	hanging := make(chan struct{})
+	release := sync.OnceFunc(func() { close(hanging) })
+	defer release()
 	arrived := make(chan struct{}, 1)
 	server.complete = func(ctx context.Context, request *perdurev1.CompleteRequest) (*perdurev1.CompleteResponse, error) {
 		arrived <- struct{}{}
-		<-release
+		<-hanging
 		return &perdurev1.CompleteResponse{}, nil
 	}
 	var stopComputing atomic.Bool
+	defer stopComputing.Store(true)
 	server.work(func(ctx perdure.Context, _ perdure.Inputs) (any, error) {
 		if ctx.BusinessKey() == "large" {
 			return strings.Repeat("x", 300<<10), nil
@@ -104,9 +109,8 @@ func TestRenewalsGoOnWhileAStepComputesAndALargeResultHangs(t *testing.T) {
 		if len(renewal.GetHeld()) != 2 {
 			t.Fatalf("a renewal names %d claims, not both", len(renewal.GetHeld()))
 		}
-		stream.renewed(renewal.GetRenewId())
 	}
-	close(release)
+	release()
 	stopComputing.Store(true)
 	stream.result()
 }
@@ -125,16 +129,19 @@ func (b blockedLog) Handle(context.Context, slog.Record) error {
 func (b blockedLog) WithAttrs([]slog.Attr) slog.Handler { return b }
 
 func TestRenewalsGoOnWhileTheLoggerBlocks(t *testing.T) {
-	server, step := newScripted(t).renewing(), newHeld()
+	server, step := newScripted(t).renewing(400*time.Millisecond), newHeld()
+	server.renewed = stored
 	blocked := blockedLog{slog.NewTextHandler(io.Discard, nil), make(chan struct{})}
+	release := sync.OnceFunc(func() { close(blocked.release) })
+	defer release()
 	server.logger = slog.New(blocked)
 	server.work(step.run)
 	stream := server.accept()
 	stream.grant(claim("a"))
 	for range 3 {
-		stream.renewed(stream.renewalOf("a").GetRenewId())
+		stream.renewalOf("a")
 	}
-	close(blocked.release)
+	release()
 	close(step.goOn)
 	stream.result()
 }
@@ -143,8 +150,12 @@ func TestTheLeasesEndStopsWhatHoldsPermitsAndNothingElse(t *testing.T) {
 	server, step := newScripted(t), newHeld()
 	server.welcome = func(hello *perdurev1.Hello) (*perdurev1.Welcome, error) {
 		made := welcomed(hello)
-		made.LeaseDuration, made.RenewInterval = durationpb.New(400*time.Millisecond), durationpb.New(200*time.Millisecond)
+		made.LeaseDuration, made.RenewInterval = durationpb.New(1500*time.Millisecond), durationpb.New(500*time.Millisecond)
 		return made, nil
+	}
+	// Renewals are answered, so the stream lives, but none is stored.
+	server.renewed = func(_ int, renew *perdurev1.Renew) *perdurev1.Renewed {
+		return &perdurev1.Renewed{RenewId: renew.GetRenewId(), Status: statusOf(codes.Unavailable, perdure.ReasonStoreUnavailable, nil)}
 	}
 	server.work(step.run)
 	stream := server.accept()
@@ -156,29 +167,6 @@ func TestTheLeasesEndStopsWhatHoldsPermitsAndNothingElse(t *testing.T) {
 		ctx := receive(t, step.begun, "the step")
 		contexts[ctx.BusinessKey()] = ctx
 	}
-	// Renewals are answered, so the stream lives, but none is stored.
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		for message := range stream.in {
-			if renew := message.GetRenew(); renew != nil {
-				told := &perdurev1.Renewed{RenewId: renew.GetRenewId(), Status: statusOf(codes.Unavailable, perdure.ReasonStoreUnavailable, nil)}
-				if stream.grpc.Send(&perdurev1.ClaimResponse{Message: &perdurev1.ClaimResponse_Renewed{Renewed: told}}) != nil {
-					return
-				}
-			}
-			for _, result := range message.GetResults().GetResults() {
-				told := &perdurev1.SettledResults{Settled: []*perdurev1.Settled{{ResultId: result.GetResultId()}}}
-				if result.GetClaimToken() != "plain" {
-					t.Errorf("a result of %s is sent", result.GetClaimToken())
-				}
-				if stream.grpc.Send(&perdurev1.ClaimResponse{Message: &perdurev1.ClaimResponse_Settled{Settled: told}}) != nil {
-					return
-				}
-				return
-			}
-		}
-	}()
 	receive(t, contexts["permits"].Done(), "the end of the step that holds permits")
 	if reason := contexts["permits"].CancelReason(); reason != perdure.CancelClaimLost {
 		t.Errorf("it stops for %q", reason)
@@ -187,11 +175,19 @@ func TestTheLeasesEndStopsWhatHoldsPermitsAndNothingElse(t *testing.T) {
 		t.Error("the step that holds no permits was stopped, too")
 	}
 	close(step.goOn)
-	receive(t, over, "the result of the other step")
+	if result := stream.result(); result.GetClaimToken() != "plain" {
+		t.Errorf("a result of %s is sent", result.GetClaimToken())
+	}
 }
 
 func TestAStreamWhoseRenewalsStayUnansweredIsReplaced(t *testing.T) {
-	server, step := newScripted(t).renewing(), newHeld()
+	server, step := newScripted(t).renewing(400*time.Millisecond), newHeld()
+	server.renewed = func(stream int, renew *perdurev1.Renew) *perdurev1.Renewed {
+		if stream == 1 {
+			return nil
+		}
+		return stored(stream, renew)
+	}
 	server.work(step.run)
 	first := server.accept()
 	first.grant(claim("a"))
@@ -201,7 +197,7 @@ func TestAStreamWhoseRenewalsStayUnansweredIsReplaced(t *testing.T) {
 	if second.hello.GetSessionId() != "session-1" || second.hello.GetSessionSecret() != "secret-1" || len(second.hello.GetHeldClaimTokens()) != 1 {
 		t.Errorf("the second hello is %v", second.hello)
 	}
-	second.renewed(second.renewalOf("a").GetRenewId())
+	second.renewalOf("a")
 	close(step.goOn)
 	second.result()
 }
