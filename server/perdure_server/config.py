@@ -19,7 +19,7 @@ DEFAULT_PORT: Final = 7463
 LAST_PORT: Final = 65_535
 
 # Not an operator's business, yet numbers: how store time is kept, and how long parts of a stop may take.
-CLOCK_INTERVAL_MS: Final = 1_000
+CLOCK_INTERVAL_MS: Final = 2_000
 CLOCK_FIRST_SAMPLES: Final = 3
 STORE_RETRY_MS: Final = 500
 CLOSE_MS: Final = 500

@@ -41,6 +41,7 @@ from perdure_server.rpc.doors.invalid import DoorsInvalid
 from perdure_server.rpc.server import AddressInUse, RpcServer, ServerOptions
 from perdure_server.rpc.server_info import ServerFacts
 from perdure_server.store.committer import Road
+from perdure_server.store.driver import Connection
 from perdure_server.store.mongo import MongoStore
 from perdure_server.store.outbox import MongoOutbox
 from perdure_server.telemetry.logs import configure
@@ -97,7 +98,7 @@ async def serve(config: Config, parts: Parts | None = None) -> AsyncIterator[Run
         stack.push_async_callback(_bounded, "coordination", coordination.close)
         await coordination.open()
         told = ShiftedClock(clock) if parts.test else clock
-        outboxes = await _outboxes(config, parts, stack)
+        outboxes = await _outboxes(config, parts, store, stack)
         settings = _settings(config, parts, server_id)
         engine = Engine(store, coordination, telemetry, told, settings=settings, entropy=Entropy(), outboxes=outboxes)
         stack.push_async_callback(_bounded, "engine", engine.close)
@@ -129,14 +130,16 @@ def _door_settings(config: Config) -> DoorSettings:
     return DoorSettings(tls, Path(config.access_file) if config.access_file else None, config.reflection)
 
 
-async def _outboxes(config: Config, parts: Parts, stack: AsyncExitStack) -> Sequence[Outbox]:
-    if parts.store is not None:
+async def _outboxes(config: Config, parts: Parts, store: Store, stack: AsyncExitStack) -> Sequence[Outbox]:
+    if not isinstance(store, MongoStore) or parts.store is not None:
         return parts.outboxes
     found: list[Outbox] = []
     for name in config.outbox:
         database, _, collection = name.rpartition(".")
         is_ours = database in {"", config.database} and not config.outbox_url
-        outbox = MongoOutbox(config.outbox_url or config.mongo_url, database or config.database, collection, config.driver, is_ours)
+        url = config.outbox_url or config.mongo_url
+        connection = store.connection if is_ours else Connection(url, database or config.database, config.driver)
+        outbox = MongoOutbox(connection, collection, is_ours)
         stack.push_async_callback(_bounded, f"outbox {name}", outbox.close)
         await outbox.open()
         found.append(outbox)

@@ -141,11 +141,12 @@ async def clients(
     store_process: RunningServer, redis_process: RunningServer, places: Places, codec: Codec | None
 ) -> AsyncIterator[tuple[Client, Client]]:
     """One with the codec, and one that has none."""
-    outbox = MongoOutbox(store_process.url, places.database, "perdure_outbox", "motor", True)
+    store = MongoStore(store_process.url, places.database)
+    outbox = MongoOutbox(store.connection, "perdure_outbox", is_ours=True)
     await outbox.open()
     parts = Parts(
         outboxes=[outbox],
-        store=MongoStore(store_process.url, places.database),
+        store=store,
         coordination=lambda _clock: RedisCoordination(redis_process.url, places.database),
         telemetry=OpenTelemetry(places.spans, {}),
     )

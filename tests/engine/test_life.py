@@ -17,7 +17,7 @@ from perdure_server.ports.store import WorkflowQuery
 from perdure_server.store.memory import Moment
 from tests.engine.harness import World
 from tests.engine.workers import holding
-from tests.kernel.harness import after, signal, waiting
+from tests.kernel.harness import after, on_signal, signal, waiting
 
 ONE_OFF = [StoreUnavailable, CoordinationUnavailable, CorruptDocument, asyncio.CancelledError, MemoryError, ValueError, RecursionError]
 
@@ -123,6 +123,18 @@ async def test_every_loop_is_there_and_comes_round(world: World) -> None:
     assert max(age for name, age in ages.items() if name not in SELDOM) <= 5_200, ages
     assert max(ages.values()) <= limits.HOUSEKEEPING_INTERVAL + 200, ages
     assert server.ready
+
+
+async def test_an_idle_server_asks_seldom_though_a_worker_and_many_workflows_wait(world: World) -> None:
+    server = await world.server()
+    await world.define(server, waiting("w", on_signal("go")), "a: w")
+    await world.worker(server)
+    for number in range(20):
+        await world.start(server, f"k{number}")
+    await world.advance(60_000)
+    world.faults.calls.clear()
+    await world.advance(60_000)
+    assert world.faults.calls.total() <= 300, world.faults.calls  # the two questions of the sweep are 120 of them
 
 
 @pytest.mark.parametrize("error", ONE_OFF)

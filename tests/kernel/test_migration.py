@@ -12,7 +12,7 @@ from perdure_server.kernel.migration import Loss, Migration, check_mapping, loss
 from perdure_server.kernel.outcomes import Completed
 from perdure_server.kernel.rejection import FieldViolation, Reason
 from perdure_server.kernel.workflow import StepState, WorkflowState
-from tests.kernel.harness import T0, Run, activity, on_signal, plan, refused, waiting
+from tests.kernel.harness import T0, Run, activity, after, on_signal, plan, refused, waiting
 
 MINUTE = limits.MINUTE
 GO = on_signal("go")
@@ -46,6 +46,16 @@ def test_a_step_that_comes_in_is_done_before_what_has_not_begun() -> None:
     for name in ("check", "b"):
         run.grant(name)
         run.complete(name)
+    assert run.is_() is WorkflowState.COMPLETED
+
+
+def test_the_last_step_ends_in_the_same_write_and_a_new_one_follows_it() -> None:
+    run = Run(plan(waiting("w", after(MINUTE)), "end", hooks=Hooks(on_success=Hook("end"))))
+    run.now += MINUTE
+    assert go_over(run, plan(waiting("w", after(MINUTE)), "z: w"))
+    assert run.states() == {"w": "COMPLETED", "z": "READY"}
+    assert run.workflow.remaining == 1
+    run.run_through("z")
     assert run.is_() is WorkflowState.COMPLETED
 
 

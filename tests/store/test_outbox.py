@@ -11,7 +11,7 @@ from bson.datetime_ms import DatetimeMS
 from bson.raw_bson import RawBSONDocument
 from pymongo import AsyncMongoClient
 
-from perdure_server.store.driver import Driver
+from perdure_server.store.driver import Connection, Driver
 from perdure_server.store.memory import MemoryStore
 from perdure_server.store.outbox import MemoryOutbox, MongoOutbox
 from perdure_server.store.outbox_documents import FIELDS, decode_anyhow
@@ -59,7 +59,8 @@ class _OnMongo(OutboxContract):
     async def box(self, store_process: RunningServer) -> AsyncIterator[Box]:
         client: AsyncMongoClient[Any] = AsyncMongoClient(store_process.url)
         collection = client[DATABASE][COLLECTION]
-        outbox = MongoOutbox(store_process.url, DATABASE, COLLECTION, self.driver, is_ours=True)
+        connection = Connection(store_process.url, DATABASE, self.driver)
+        outbox = MongoOutbox(connection, COLLECTION, is_ours=True)
 
         async def insert(raw: bytes) -> None:
             await collection.insert_one(RawBSONDocument(raw))
@@ -73,6 +74,7 @@ class _OnMongo(OutboxContract):
             await collection.delete_many({})
         finally:
             await outbox.close()
+            await connection.close()
             await client.close()
 
 

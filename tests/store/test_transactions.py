@@ -9,10 +9,10 @@ import pytest
 from perdure_server.ports.errors import StoreError, StoreUnavailable
 from perdure_server.ports.store import Store
 from perdure_server.store.committer import Road
-from perdure_server.store.driver import Driver
+from perdure_server.store.driver import Driver, TransactionUndoneError
 from perdure_server.store.mongo import MongoStore
 from perdure_server.store.probe import SECANTUS
-from perdure_server.store.transactions import REGISTRY
+from perdure_server.store.transactions import REGISTRY, Transactions
 from tests.conftest import RunningServer
 from tests.store.conftest import DATABASE, OpenStore, emptied
 from tests.store.instances import following, started
@@ -129,6 +129,25 @@ async def test_sessions_are_registered_while_the_server_lives(ours: MongoStore, 
     assert await registered() == 6
     await third.close()
     assert await registered() == 4
+
+
+async def test_a_server_without_transactions_is_not_registered_until_it_sends_one_again(theirs: MongoStore) -> None:
+    async def until_registered(count: int) -> None:
+        async with asyncio.timeout(10):
+            while (await theirs.connection.command({"count": REGISTRY, "query": {}}))["n"] != count:
+                pass
+
+    idle = Transactions(theirs.connection, idle_after=0.5)
+    await idle.open()
+    try:
+        await until_registered(4)
+        await until_registered(2)
+        with pytest.raises(TransactionUndoneError):
+            await idle.send({"ping": 1})
+        await until_registered(4)
+    finally:
+        await idle.close()
+    await until_registered(2)
 
 
 async def test_the_road_is_refused_elsewhere(proxy: Proxy) -> None:

@@ -18,6 +18,7 @@ from perdure_server.engine.batches import Plan, ended
 from perdure_server.engine.clock import happened
 from perdure_server.engine.listing import Listing
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.pause import Pause
 from perdure_server.engine.schedules import LATER
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
@@ -28,6 +29,7 @@ from perdure_server.ports.store import PageKey, Read
 logger = logging.getLogger(__name__)
 
 _LOOK = 1 * limits.SECOND
+_LOOK_SELDOM = 5 * limits.SECOND  # while no batch runs anywhere; one that is started here is begun at once
 _RENEW = limits.BATCH_LEASE // 3
 
 
@@ -44,6 +46,7 @@ class BatchRunner:
         self._me = parts.settings.server_id
         self._here: set[tuple[str, str]] = set()
         self._new = asyncio.Event()
+        self._pause = Pause(_LOOK, _LOOK_SELDOM)
         self._leaving = asyncio.Event()
         self.verbs: dict[str, Verb] = {}
 
@@ -58,12 +61,14 @@ class BatchRunner:
 
     async def look_step(self) -> None:
         """Take what nobody has."""
-        await happened(self._new, _LOOK)
+        await happened(self._new, self._pause.next)
         if self._leaving.is_set():
             await self._clock.sleep(_LOOK)
             return
         self._new.clear()
-        for batch in await self._batches.running(limits.BATCHES_RUNNING):
+        running = await self._batches.running(limits.BATCHES_RUNNING)
+        self._pause.found(bool(running))
+        for batch in running:
             key = (batch.namespace, batch.batch_id)
             free = batch.owner in {"", self._me} or batch.owned_until <= self._clock.now()
             if free and batch.verb in self.verbs and key not in self._here:

@@ -56,6 +56,7 @@ class Desk:
         self._idle: list[str] | None = None
         self.changed = asyncio.Event()  # set when there are fresh pools
         self.free = asyncio.Event()  # set when there are idle queues, perhaps
+        self.taken = asyncio.Event()  # set when there are queues without a free slot, perhaps
         self.closed = False
 
     def subscribe(self, pool: Pool, queues: Iterable[str]) -> None:
@@ -64,6 +65,7 @@ class Desk:
         pool.queues = frozenset(queues)
         for queue in sorted(pool.queues):
             self._by_queue.setdefault(queue, []).append(pool)
+        self.taken.set()
         self.look(pool)
 
     def unsubscribe(self, pool: Pool) -> None:
@@ -172,6 +174,7 @@ class Desk:
         pool.credit -= 1
         if pool.credit <= 0:
             self._idle = None
+            self.taken.set()
         nonce, span_id = self._entropy.hex(_NONCE_SIZE), self._entropy.hex(_SPAN_SIZE)
         return Slot(pool, Ticket(nonce, span_id, pool.session_id(), pool.connection_no, pool.acknowledged, pool.worker_id), queue)
 

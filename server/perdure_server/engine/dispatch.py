@@ -1,7 +1,7 @@
 """Bringing READY steps to free slots: straight to a pool of this server, else through the ready queues; the sweep finds what gets lost."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from perdure_server.engine.clock import happened
 from perdure_server.engine.commands import GrantCommand
@@ -16,8 +16,10 @@ from perdure_server.kernel.workflow import Claim, StepState, Workflow
 from perdure_server.ports.coordination import ReadyItem
 from perdure_server.ports.errors import CoordinationUnavailable
 
-_TAKE_WAIT = 250
+_TAKE_WAIT = 2 * limits.SECOND  # at queues that others announce to
+_TAKE_WAIT_LEAST = 250  # and before the wait begins anew because there are more such queues
 _COME_ROUND = 5 * limits.SECOND
+_LOOK_SELDOM = 2 * limits.SECOND  # at what is counted as it goes, in case that a count was missed
 _TAKE_LIMIT = 200
 
 
@@ -34,6 +36,9 @@ class Dispatch:
         self._withdrawn: list[ReadyItem] = []
         self._announcing = False
         self._granting: set[tuple[bytes, str]] = set()
+        self._awaited: frozenset[str] = frozenset()  # the queues that `await_step` waits at
+        self._awaiting: asyncio.Timeout | None = None  # of that wait, to end it
+        self._await_until = 0.0
         # Permits take over the steps that need some.
         self.takes: Callable[[bytes, str, Slot], bool] = lambda _workflow_id, _name, _slot: False
         self.lacking: Callable[[bytes, str, Slot], None] = lambda _workflow_id, _name, _slot: None
@@ -99,6 +104,9 @@ class Dispatch:
         if not await happened(self._desk.changed, _COME_ROUND):
             return
         pools = self._desk.fresh()
+        if self._awaiting is not None and not all(pool.queues <= self._awaited for pool in pools):
+            self._awaiting.reschedule(self._await_until)
+            self._awaiting = None
         try:
             await asyncio.gather(*(self._take_for(pool) for pool in pools))
         except CoordinationUnavailable:
@@ -113,16 +121,28 @@ class Dispatch:
             self._desk.free.clear()
             await happened(self._desk.free, _COME_ROUND)
             return
-        for item in await self._coordination.take(idle, 1, _TAKE_WAIT):
+        items: Sequence[ReadyItem] = ()
+        self._awaited, self._await_until = frozenset(idle), asyncio.get_running_loop().time() + _TAKE_WAIT_LEAST / limits.SECOND
+        try:
+            async with asyncio.timeout(None) as self._awaiting:
+                items = await self._coordination.take(idle, 1, _TAKE_WAIT)
+        except TimeoutError:
+            return  # there are more queues to wait at
+        finally:
+            self._awaiting = None
+        for item in items:
             self.place(item)
             self._desk.look_again(item.queue)
 
     async def view_step(self) -> None:
         """Look how much waits in the queues that this server has no free slot for, so that eager dispatch jumps no queue."""
+        self._desk.taken.clear()
         busy = self._desk.busy_queues()
-        if busy:
-            for queue, items in (await self._coordination.backlog(busy)).items():
-                self._desk.note_backlog(queue, items)
+        if not busy:
+            await happened(self._desk.taken, _LOOK_SELDOM)
+            return
+        for queue, items in (await self._coordination.backlog(busy)).items():
+            self._desk.note_backlog(queue, items)
         await self._clock.sleep(limits.SECOND // 2)
 
     def is_granting(self, workflow_id: bytes, name: str) -> bool:

@@ -20,6 +20,7 @@ _CLAIMS = 500
 _BURY_ROUNDS = 20
 _CLAIMS_OF_SESSION = 20_000
 _AT_ONCE = 64
+_AHEAD = 2 * limits.SECOND  # less than the shortest lease, so that a session that is opened now does not expire before
 _MISSED = 3 * limits.SECOND  # a pass that comes so much later than planned counts as an outage: of the store, or of this process
 
 
@@ -34,6 +35,7 @@ class Judge:
         self._clock = parts.clock
         self._settings = parts.settings
         self._last_pass = 0
+        self._next_expiry = parts.settings.sweep_interval
         self._skipped = 0
         self._judging = False
         self.reached_since: int | None = None
@@ -73,7 +75,7 @@ class Judge:
 
     async def hold_step(self) -> None:
         """Write acknowledgements of claims that still run after 3 s into their sessions; fence activities that are silent too long."""
-        await self._clock.sleep(limits.SECOND // 2)
+        await self._clock.sleep(limits.SECOND // 2 if len(self._claims) else limits.HOLD_AFTER // 2)
         now = self._clock.unshifted()
         to_hold: dict[str, list[LocalClaim]] = {}
         silent: list[LocalClaim] = []
@@ -90,11 +92,12 @@ class Judge:
 
     async def expiry_step(self) -> None:
         """Mark sessions whose lease is over as dead, then take their claims away, then forget them."""
-        await self._clock.sleep(self._settings.sweep_interval)
+        await self._clock.sleep(self._next_expiry)
         await self.expire()
 
     async def expire(self) -> None:
         """What `expiry_step` does, now. Raises StoreUnavailable."""
+        self._next_expiry = self._settings.sweep_interval
         for _ in range(_WINDOWS):
             if not await self._expire_some():
                 return
@@ -168,12 +171,15 @@ class Judge:
         window = _SESSIONS + self._skipped
         try:
             now = self._clock.unshifted()
-            found = await self._sessions.expired(now - limits.EXPIRY_MARGIN, now - limits.LOOK_AGAIN, window)
+            found = await self._sessions.expired(now - limits.EXPIRY_MARGIN + _AHEAD, now - limits.LOOK_AGAIN, window)
         except StoreError:
             self.reached_since = None
             self._judging = False
             raise
         self._reached()
+        if not found:
+            self._next_expiry = max(self._next_expiry, _AHEAD)  # no lease ends before
+        found = [session for session in found if not session.alive or session.lease_until <= now - limits.EXPIRY_MARGIN]
         judged = [session for session in found if not session.alive or self.may_judge(session.lease)]
         self._skipped = min(len(found) - len(judged), _CLAIMS_OF_SESSION)
         _raise_first(await asyncio.gather(*(self._expire(session) for session in judged), return_exceptions=True))

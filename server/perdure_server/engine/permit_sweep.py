@@ -7,6 +7,7 @@ from perdure_server.engine.claimtable import ClaimTable
 from perdure_server.engine.lines import Waiter
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.pause import Pause
 from perdure_server.engine.permit_commands import BumpCommand, RelaxCommand, ThrottleCommand
 from perdure_server.engine.permits import Permits
 from perdure_server.kernel import limits
@@ -21,6 +22,7 @@ _PAGE = 100
 _AT_ONCE = 64
 _PULLED = 500
 _STORED_AT_ONCE = 200
+_PULL_PAUSE = 3 * limits.SECOND
 _ALL_EVERY = 10 * limits.SECOND
 _JUDGE_ALL_EVERY = 6  # passes
 _RELAXED_AFTER = 5 * limits.SECOND
@@ -35,7 +37,7 @@ class PermitSweep:
         self._resources = parts.store.resources
         self._workflows = parts.store.workflows
         self._clock = parts.clock
-        self._interval = parts.settings.sweep_interval
+        self._pull_pause = Pause(parts.settings.sweep_interval, _PULL_PAUSE)
         self._permits = permits
         self._mailboxes = mailboxes
         self._claims = claims
@@ -48,7 +50,7 @@ class PermitSweep:
     def loops(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """What a server runs in the background, by name."""
         return {
-            "permits": self._permits.poll_step,
+            "permits": self.poll_step,
             "throttled": self.throttle_step,
             "permit pull": self.pull_step,
             "permit audit": self.audit_step,
@@ -115,10 +117,10 @@ class PermitSweep:
 
     async def pull_step(self) -> None:
         """Throttled steps whose resource has room: perhaps the server that knew of them is gone, or has no slot for them."""
-        await self._clock.sleep(self._interval)
-        wanted = [
-            line_id(stripe.namespace, stripe.resource, stripe.key) for stripe in await self._resources.waited(_PULLED) if _has_room(stripe)
-        ]
+        await self._clock.sleep(self._pull_pause.next)
+        waited = await self._resources.waited(_PULLED)
+        self._pull_pause.found(bool(waited))
+        wanted = [line_id(stripe.namespace, stripe.resource, stripe.key) for stripe in waited if _has_room(stripe)]
         now = self._clock.unshifted()
         if now - self._pulled_all >= _ALL_EVERY:
             self._pulled_all = now
@@ -167,10 +169,20 @@ class PermitSweep:
         except Rejection:
             return  # it is gone
 
-    # --------------------------------------------------------------------------------------------------------- throttle
+    # -------------------------------------------------------------------------------------------------- waiters known here
+
+    async def poll_step(self) -> None:
+        """Look at every line that has waiters, whatever was heard."""
+        if not any(line.busy for line in self._permits.lines):
+            await self._permits.anybody()
+        await self._clock.sleep(limits.SECOND)
+        for line in self._permits.lines:
+            if line.busy:
+                line.look(stale=True)
 
     async def throttle_step(self) -> None:
         """Store that steps wait, once they have waited for a while."""
+        await self._permits.anybody()
         await self._clock.sleep(limits.THROTTLED_AFTER // 2)
         await asyncio.gather(*(self._store(waiter) for waiter in self._permits.unstored()[:_STORED_AT_ONCE]))
 

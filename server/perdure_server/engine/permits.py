@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from perdure_server.engine.catalog import Catalog
+from perdure_server.engine.clock import happened
 from perdure_server.engine.commands import GrantCommand
 from perdure_server.engine.desk import Desk, Slot
 from perdure_server.engine.dispatch import Dispatch
@@ -33,6 +34,7 @@ logger = logging.getLogger(__name__)
 _STAMPS = 8  # how often the permits of one claim follow their workflow, before they go back
 _IDLE_LINES = 5_000
 _AGAIN = 100
+_COME_ROUND = 3 * limits.SECOND
 
 Place = tuple[bytes, str]
 
@@ -53,6 +55,7 @@ class Permits:
         self.cache = ResourceCache(parts.store.resources, parts.clock)
         self._lines: dict[str, Line] = {}
         self._waiters: dict[Place, Waiter] = {}
+        self._waiting = asyncio.Event()  # set as long as somebody waits
         self._numbers = itertools.count()
         self._entering: dict[Place, Slot | None] = {}
         self._limited: set[str] = set()  # queues of steps that are known to need permits
@@ -114,6 +117,7 @@ class Permits:
         if waiter is None:
             return
         self._waiters[place] = waiter
+        self._waiting.set()
         if len(waiter.needs) > 1 and slot is not None:
             waiter.begin()
             self.whole(waiter, slot)
@@ -326,12 +330,11 @@ class Permits:
                 self.cache.forget(line.namespace, line.name)
                 line.look(stale=True)
 
-    async def poll_step(self) -> None:
-        """Look at every line that has waiters, whatever was heard."""
-        await self._clock.sleep(limits.SECOND)
-        for line in self.lines:
-            if line.busy:
-                line.look(stale=True)
+    async def anybody(self) -> None:
+        """Until somebody waits here; some seconds at most."""
+        if not self._waiters:
+            self._waiting.clear()
+            await happened(self._waiting, _COME_ROUND)
 
     def unstored(self) -> list[Waiter]:
         """Who has waited for a while, and nobody has stored it."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from perdure_server.engine.calendar import Calendar, key_of
+from perdure_server.engine.clock import happened
 from perdure_server.engine.people import Conditions
 from perdure_server.engine.subject import about
 from perdure_server.engine.values import Ref
@@ -37,6 +38,7 @@ LATER: Final = frozenset({Reason.OVERLOADED, Reason.QUOTA_EXCEEDED, Reason.DRAIN
 _PUT = "put"
 _WINDOW = 100
 _WINDOWS = 10
+_AHEAD = 2 * limits.SECOND  # nothing is due so soon: then the next look is as late
 _AT_ONCE = 16
 _LOST_RACES = 50
 _RACE_PAUSE = 20
@@ -56,12 +58,15 @@ class Schedules:
         self._workflows = engine.store.workflows
         self._clock = engine.clock
         self._interval = engine.settings.sweep_interval
+        self._rest = self._interval
+        self._news = asyncio.Event()  # one was put here, and may be due before that
 
     # -------------------------------------------------------------------------------------------------------- by the clock
 
     async def due_step(self) -> None:
         """Fire what is due: this server's share at once, the others' after 3 s."""
-        await self._clock.sleep(self._interval)
+        await happened(self._news, self._rest)
+        self._news.clear()
         if not self._engine.draining:  # it could start nothing
             await self.fire_due()
 
@@ -69,10 +74,12 @@ class Schedules:
         """What `due_step` does, now. Raises StoreUnavailable."""
         for _ in range(_WINDOWS):
             now = self._clock.now()
-            rows = await self._store.due(now, _WINDOW)
-            mine = [row for row in rows if self._engine.sweep.takes(_identity(row), row.due or now, now)]
+            rows = await self._store.due(now + _AHEAD, _WINDOW)
+            self._rest = self._interval if rows else max(self._interval, _AHEAD)
+            due = [row for row in rows if (row.due or now) <= now]
+            mine = [row for row in due if self._engine.sweep.takes(_identity(row), row.due or now, now)]
             await self._advance_all(mine)
-            if len(rows) < _WINDOW or not mine:
+            if len(due) < _WINDOW or not mine:
                 return
 
     async def _advance_all(self, schedules: Sequence[Schedule]) -> None:
@@ -214,6 +221,7 @@ class Schedules:
                 return changed, known is None
             new = await self._put(stored, changed)
             if new is not None:
+                self._news.set()
                 return new, known is None
         raise StoreUnavailable("the schedule is being changed by too many at once")
 

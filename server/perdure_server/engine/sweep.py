@@ -26,7 +26,7 @@ _WINDOW = 500
 _WINDOWS = 20  # in a row, before the other duties of this loop get their turn
 _AT_ONCE = 64
 _OTHERS_AFTER = 3 * limits.SECOND
-_TIMER_POLL = 200
+_TIMER_POLL = 1_000  # for timers that other servers have set, if these do not see to them
 _TIMER_HORIZON = 5 * limits.MINUTE
 _TIMERS_WAITING = 100_000
 
@@ -76,15 +76,13 @@ class Sweep:
 
     async def timers_step(self) -> None:
         """What is due by the timers of coordination; each goes to one server."""
-        now = self._clock.now()
-        due = await self._coordination.due_timers(now, _WINDOW)
-        if due:
-            await self.advance(due)
-            return
         self._next_timer_here.clear()
         following = await self._coordination.next_timer()
-        wait = _TIMER_POLL if following is None else max(1, min(_TIMER_POLL, following - now))
-        await happened(self._next_timer_here, wait)
+        wait = _TIMER_POLL if following is None else min(_TIMER_POLL, following - self._clock.now())
+        if wait > 0 and await happened(self._next_timer_here, wait):
+            return  # perhaps an earlier one
+        if following is not None and following <= (now := self._clock.now()):
+            await self.advance(await self._coordination.due_timers(now, _WINDOW))
 
     def set_timer(self, workflow_id: bytes, due: int) -> None:
         """A step falls due soon; far ones are left to the sweep, and so are more than coordination takes in."""

@@ -206,6 +206,8 @@ class Draft:
             self._fields["event_seq"] = self.workflow.event_seq + len(self._events)
         if self.remaining != self.workflow.remaining:
             self._fields["remaining"] = self.remaining
+        else:
+            self._fields.pop("remaining", None)  # of an earlier look at what the draft had made
         if self._touched:
             self._fields["steps"] = self._steps
         if not self._fields:

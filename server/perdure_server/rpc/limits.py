@@ -33,7 +33,7 @@ QUIET: Final = 250
 # After the last handler of ours has returned, its answer may still be on its way; what else is open then is cut.
 LINGER: Final = 250
 # How often readiness is looked at for those who watch the health service.
-HEALTH_INTERVAL: Final = 500
+HEALTH_INTERVAL: Final = 1_000
 PROBE: Final = 3 * SECOND
 # How often files of the doors (certificates, access file) are looked at; published: what is revoked in a file has ended 5 s later.
 DOORS_INTERVAL: Final = 2 * SECOND

@@ -32,4 +32,5 @@ LOST_RACES: Final = 20  # each means that somebody else got on; more in a row is
 REGISTRATION_MS: Final = 3_000
 REGISTRATION_RENEWED_MS: Final = 1_000
 REGISTRATION_USED_MS: Final = 2_000
+REGISTRATION_IDLE_MS: Final = 10_000  # without a transaction; then a server has none registered
 TRANSACTION_FROM: Final = 3  # writes; a smaller batch costs less without one

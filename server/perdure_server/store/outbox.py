@@ -8,7 +8,7 @@ import bson
 
 from perdure_server.ports.outbox import OutboxEntry
 from perdure_server.store import limits
-from perdure_server.store.driver import MAJORITY, Connection, Driver
+from perdure_server.store.driver import MAJORITY, Connection
 from perdure_server.store.memory_records import Around
 from perdure_server.store.outbox_documents import NOTE, decode_anyhow, read_entry
 from perdure_server.store.replies import confirmed
@@ -24,12 +24,15 @@ Document = dict[str, Any]
 
 
 class MongoOutbox:
-    """The port's Outbox. `is_ours`: the collection belongs to Perdure's own database, so its index is built by us."""
+    """The port's Outbox on a connection of its own, or on the store's.
 
-    def __init__(self, url: str, database: str, collection: str, driver: Driver = "motor", is_ours: bool = False) -> None:
-        """Raises StoreError when the URL cannot be used."""
-        self.name = f"{database}.{collection}"
-        self._connection = Connection(url, database, driver)
+    On the store's the collection belongs to Perdure's own database, so its index is built by us.
+    """
+
+    def __init__(self, connection: Connection, collection: str, is_ours: bool = False) -> None:
+        """`is_ours`: `connection` is the store's, which closes it."""
+        self.name = f"{connection.database}.{collection}"
+        self._connection = connection
         self._collection = collection
         self._is_ours = is_ours
 
@@ -41,7 +44,8 @@ class MongoOutbox:
 
     async def close(self) -> None:
         """As the port says."""
-        await self._connection.close()
+        if not self._is_ours:
+            await self._connection.close()
 
     async def pending(self, now: int, limit: int) -> Sequence[OutboxEntry]:
         """As the port says. One that is not there equals null, so that one index serves both."""
