@@ -167,12 +167,12 @@ final class ActivityRun implements Runnable {
         if (!reason.isEmpty() && isOfCancel(error)) {
             return outcomeOfCancel();
         }
-        logFailure(error);
         try {
+            logFailure(error);
             return Sealing.seal(Outcomes.ofError(error), codec());
-        } catch (RuntimeException unspeakable) {
-            LOG.log(Level.ERROR, "a failure cannot be told", unspeakable);
-            return Outcomes.ofError(Failure.of(error.getClass().getName(), "").exception());
+        } catch (RuntimeException | Error unspeakable) { // an exception whose own methods throw, or a codec that does
+            LOG.log(Level.ERROR, held + ": its failure cannot be told: " + unspeakable.getClass().getName());
+            return Outcomes.unspeakable(error);
         }
     }
 

@@ -5,6 +5,7 @@ import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ManagedChannel;
 import io.grpc.MethodDescriptor;
+import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ClientCalls;
 import java.time.Duration;
@@ -78,9 +79,12 @@ final class Calls implements AutoCloseable {
                 reached = true;
                 return Sealing.unseal(answer, config.codec());
             } catch (StatusRuntimeException failure) {
+                if (failure.getStatus().getCode() == Status.Code.CANCELLED && Thread.currentThread().isInterrupted()) {
+                    throw Statuses.interrupted(method.getBareMethodName());
+                }
                 PerdureException error = Statuses.ofCall(failure);
                 Duration pause = pauseAfter(error, began, within, interval);
-                sleep(pause, error);
+                sleep(pause, method.getBareMethodName(), error);
             }
             interval = min(Limits.RETRY_MAX_INTERVAL, interval.multipliedBy(2));
         }
@@ -151,12 +155,14 @@ final class Calls implements AutoCloseable {
         return pause;
     }
 
-    private static void sleep(Duration pause, PerdureException error) {
+    private static void sleep(Duration pause, String method, PerdureException error) {
         try {
             TimeUnit.NANOSECONDS.sleep(pause.toNanos());
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
-            throw error;
+            CallTimeoutException ended = Statuses.interrupted(method);
+            ended.initCause(error);
+            throw ended;
         }
     }
 

@@ -13,6 +13,7 @@ import io.grpc.ManagedChannel;
 import io.grpc.ManagedChannelBuilder;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
+import io.grpc.ManagedChannelRegistry.ProviderNotFoundException;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -28,6 +29,27 @@ final class Channels {
     static ManagedChannel open(ConnectionConfig config) {
         Tls tls = config.tls();
         ChannelCredentials credentials = tls == null ? InsecureChannelCredentials.create() : tls.credentials();
+        try {
+            return open(config, credentials);
+        } catch (IllegalArgumentException | ProviderNotFoundException error) {
+            String fault = isAddress(config) ? tls.wanted() : "the address '" + config.address() + "' (PERDURE_ADDRESS) is none";
+            InvalidRequestException refused = new InvalidRequestException(ErrorFacts.of(fault + ": " + error.getMessage(), ""));
+            refused.initCause(error);
+            throw refused;
+        }
+    }
+
+    private static boolean isAddress(ConnectionConfig config) {
+        try {
+            close(Grpc.newChannelBuilder(config.address(), InsecureChannelCredentials.create()).build());
+            return config.tls() != null;
+        } catch (IllegalArgumentException | ProviderNotFoundException error) {
+            return false;
+        }
+    }
+
+    private static ManagedChannel open(ConnectionConfig config, ChannelCredentials credentials) {
+        Tls tls = config.tls();
         ManagedChannelBuilder<?> builder = Grpc.newChannelBuilder(config.address(), credentials)
                 .disableServiceConfigLookUp()
                 .defaultServiceConfig(serviceConfig())

@@ -67,7 +67,7 @@ public final class Client implements AutoCloseable {
      * @throws InvalidRequestException a file is missing or damaged
      */
     public Client(ClientOptions options) {
-        this.calls = new Calls(ConnectionConfig.of(options, System.getenv()), options.timeout, options.connectTimeout);
+        this.calls = new Calls(ConnectionConfig.of(options, options.environment()), options.timeout, options.connectTimeout);
         this.definitions = new Definitions(calls);
     }
 

@@ -2,6 +2,7 @@ package io.perdure;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
 
 /** How a client is made, where the environment does not say it; what is not set here is taken from there. */
 public final class ClientOptions {
@@ -12,6 +13,7 @@ public final class ClientOptions {
     String profile;
     Tls tls;
     boolean plaintext;
+    private boolean ignoresEnvironment;
     Codec codec;
     Duration timeout = Limits.CALL_TIMEOUT;
     Duration connectTimeout = Limits.FIRST_CONTACT_TIMEOUT;
@@ -77,6 +79,21 @@ public final class ClientOptions {
     }
 
     /**
+     * Nothing from the environment: what is not set here has its default. A profile is read only if {@link #profile} names it.
+     *
+     * @return these options
+     */
+    public ClientOptions withoutEnvironment() {
+        this.ignoresEnvironment = true;
+        return this;
+    }
+
+    /** The variables that count. */
+    Map<String, String> environment() {
+        return ignoresEnvironment ? Map.of() : System.getenv();
+    }
+
+    /**
      * TLS. Default: PERDURE_TLS and its files.
      *
      * @param settings whom to trust, and what to show
@@ -116,7 +133,7 @@ public final class ClientOptions {
      * @return these options
      */
     public ClientOptions timeout(Duration bound) {
-        this.timeout = bound;
+        this.timeout = Times.bounded(bound);
         return this;
     }
 
@@ -127,7 +144,7 @@ public final class ClientOptions {
      * @return these options
      */
     public ClientOptions connectTimeout(Duration bound) {
-        this.connectTimeout = bound;
+        this.connectTimeout = Times.bounded(bound);
         return this;
     }
 }

@@ -22,6 +22,9 @@ record ConnectionConfig(String address, String namespace, String token, TokenFil
         }
         String keys = known.getOrDefault("PERDURE_CODEC_KEYS", "");
         Codec codec = given.codec != null || keys.isEmpty() ? given.codec : AesGcm.fromFile(Path.of(keys));
+        if (!token.isEmpty() && !TokenFile.isToken(token)) {
+            throw new InvalidRequestException(ErrorFacts.of("the token (PERDURE_TOKEN) must be one line of printable ASCII", ""));
+        }
         return new ConnectionConfig(
                 withPort(first(text(given.address), known.getOrDefault("PERDURE_ADDRESS", ""), DEFAULT_ADDRESS)),
                 first(text(given.namespace), known.getOrDefault("PERDURE_NAMESPACE", ""), DEFAULT_NAMESPACE),

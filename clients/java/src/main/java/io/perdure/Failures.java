@@ -53,6 +53,17 @@ final class Failures {
         return message.setDetails(details(error, details)).build();
     }
 
+    /** A failure that says no more than its type. */
+    static io.perdure.v1.Failure bare(String type) {
+        return words(Failure.of(type, "")).build();
+    }
+
+    /** A codec threw what no codec should: tried again by policy, but not at once. Only the class is told, as nothing can be encoded. */
+    static io.perdure.v1.Failure ofCodec(RuntimeException error) {
+        return words(Failure.of(Codecs.FAILURE_PREFIX + "failed", error.getClass().getName()).retryAfter(Limits.CODEC_RETRY_INTERVAL))
+                .build();
+    }
+
     /** The text, cut so that its UTF-8 form has at most so many bytes and no broken character. */
     static String cut(String text, int size) {
         ByteBuffer encoded = StandardCharsets.UTF_8.encode(text);

@@ -9,12 +9,17 @@ import com.fasterxml.jackson.core.util.JsonGeneratorDelegate;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.SerializerProvider;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.module.SimpleModule;
+import com.fasterxml.jackson.databind.ser.std.StdSerializer;
 import com.fasterxml.jackson.datatype.jdk8.Jdk8Module;
 import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
 import java.io.IOException;
 import java.io.StringWriter;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Future;
 
 /** JSON as it travels. Integers stay exact, times are ISO 8601, unknown members are passed by, NaN is refused. */
 final class Json {
@@ -34,7 +39,20 @@ final class Json {
         } catch (IOException | StackOverflowError error) {
             throw Values.rejected(value.getClass().getName() + " cannot travel as JSON: " + said(error));
         }
-        return text.toString();
+        return wellFormed(text.toString());
+    }
+
+    /** Protobuf would put question marks where this throws. */
+    private static String wellFormed(String text) {
+        for (int index = 0; index < text.length(); index++) {
+            if (Character.isSurrogate(text.charAt(index))) {
+                if (!Character.isSurrogatePair(text.charAt(index), index + 1 < text.length() ? text.charAt(index + 1) : 0)) {
+                    throw Values.rejected("text with half of a surrogate pair cannot travel as JSON: at character " + index);
+                }
+                index++;
+            }
+        }
+        return text;
     }
 
     static Object read(String text, JavaType type) {
@@ -58,8 +76,10 @@ final class Json {
         return JsonMapper.builder(factory)
                 .addModule(new JavaTimeModule())
                 .addModule(new Jdk8Module())
+                .addModule(new SimpleModule()
+                        .addSerializer(Future.class, new Refusing<>(Future.class))
+                        .addSerializer(CompletionStage.class, new Refusing<>(CompletionStage.class)))
                 .disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS, SerializationFeature.WRITE_DURATIONS_AS_TIMESTAMPS)
-                .disable(SerializationFeature.FAIL_ON_EMPTY_BEANS)
                 .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
                 .disable(DeserializationFeature.ADJUST_DATES_TO_CONTEXT_TIME_ZONE)
                 .disable(DeserializationFeature.ACCEPT_FLOAT_AS_INT)
@@ -68,6 +88,20 @@ final class Json {
                 .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
                 .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
                 .build();
+    }
+
+    /** Refuses what would travel as its getters, which nobody means. */
+    private static final class Refusing<T> extends StdSerializer<T> {
+        private static final long serialVersionUID = 1L;
+
+        Refusing(Class<T> type) {
+            super(type);
+        }
+
+        @Override
+        public void serialize(T value, JsonGenerator generator, SerializerProvider provider) throws IOException {
+            throw new IOException("a " + handledType().getSimpleName() + " is no value: wait for what it gives");
+        }
     }
 
     /** Refuses what JSON has no number for, here where the value is at hand. */

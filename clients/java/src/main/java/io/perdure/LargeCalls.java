@@ -34,7 +34,7 @@ final class LargeCalls {
                 error = new UnavailableException(failure.told());
             } catch (PerdureException failure) {
                 error = failure;
-            } catch (InvalidProtocolBufferException | IllegalStateException failure) {
+            } catch (InvalidProtocolBufferException | RuntimeException | Error failure) { // the client is closed, or no memory is left
                 error = Statuses.unavailable(String.valueOf(failure.getMessage()));
             }
             PerdureException told = error;
@@ -76,7 +76,7 @@ final class LargeCalls {
                     loop.post(() -> ledger.lose(held.token(), lost.lossCause(), false));
                 }
                 return;
-            } catch (IllegalStateException closed) {
+            } catch (RuntimeException | Error error) { // closed, or no memory is left: whoever waits for the answer must have one
                 break;
             }
         }
@@ -98,6 +98,8 @@ final class LargeCalls {
             threads.execute(work);
         } catch (RejectedExecutionException closed) {
             // the session has ended, and with it whoever waits for an answer
+        } catch (OutOfMemoryError noThread) { // the system has none left for now
+            loop.later(Limits.RETRY_MAX_INTERVAL, () -> submit(work));
         }
     }
 }

@@ -39,6 +39,11 @@ final class Outcomes {
         return Result.newBuilder().setFailed(Failures.message(error)).build();
     }
 
+    /** What is left to say of an exception whose own words cannot be had: its class. */
+    static Result unspeakable(Throwable error) {
+        return Result.newBuilder().setFailed(Failures.bare(error.getClass().getName())).build();
+    }
+
     /** The claim is given back unharmed, its checkpoint kept. */
     static Result released() {
         return Result.newBuilder().setReleased(Released.getDefaultInstance()).build();
@@ -57,11 +62,20 @@ final class Outcomes {
     /** The result of this very claim, its checkpoint behind those that were saved before. */
     static Result addressed(Result result, Held held, Codec codec) {
         // The activity's side has sealed its own; what is made on this side is small.
-        Result.Builder addressed = Sealing.seal(result, codec).toBuilder().setClaimToken(held.token()).setLastFrameSeq(held.lastFrameSeq);
+        Result.Builder addressed = sealed(result, codec).toBuilder().setClaimToken(held.token()).setLastFrameSeq(held.lastFrameSeq);
         if (result.hasWaiting() && result.getWaiting().hasCheckpoint()) {
             held.checkpointNo++;
             addressed.getWaitingBuilder().setCheckpointNo(held.checkpointNo);
         }
         return addressed.build();
+    }
+
+    /** A codec that fails must not keep a result from being told: the attempt fails then. */
+    private static Result sealed(Result result, Codec codec) {
+        try {
+            return Sealing.seal(result, codec);
+        } catch (RuntimeException error) {
+            return Result.newBuilder().setFailed(Failures.ofCodec(error)).build();
+        }
     }
 }

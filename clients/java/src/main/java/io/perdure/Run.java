@@ -352,7 +352,8 @@ public final class Run {
         return ref.getWorkflowType() + "/" + ref.getBusinessKey() + (ref.hasRound() ? " round " + ref.getRound() : "");
     }
 
-    private Object outcome(JavaType type, Duration within) {
+    private Object outcome(JavaType type, Duration asked) {
+        Duration within = asked == null ? null : Times.bounded(asked);
         long began = System.nanoTime();
         while (true) {
             Duration left = within == null ? Limits.RESULT_WAIT_TIMEOUT : within.minusNanos(System.nanoTime() - began);

@@ -16,7 +16,12 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
 /**
@@ -32,6 +37,10 @@ final class Session implements Connection.Listener, Ledger.Services {
     private final Loop loop = new Loop("perdure-session");
     private final Ledger ledger;
     private final LargeCalls large;
+    /** The program's own code may block, throw, or close the worker: it never runs on the loop. In order, on one thread. */
+    private final ExecutorService listener = new ThreadPoolExecutor(
+            0, 1, Limits.IDLE_THREAD.toNanos(), TimeUnit.NANOSECONDS, new LinkedBlockingQueue<>(),
+            task -> Loop.daemon(task, "perdure-listener"));
     private final CompletableFuture<Void> connected = new CompletableFuture<>();
     private final CompletableFuture<Void> ended = new CompletableFuture<>();
     private String sessionId = "";
@@ -135,7 +144,19 @@ final class Session implements Connection.Listener, Ledger.Services {
 
     @Override
     public void notServed(NotServed what) {
-        plan.whenNotServed().accept(what);
+        try {
+            listener.execute(() -> tell(what));
+        } catch (RejectedExecutionException ended) {
+            // nobody is to be told of a worker that has stopped
+        }
+    }
+
+    private void tell(NotServed what) {
+        try {
+            plan.whenNotServed().accept(what);
+        } catch (RuntimeException | Error error) {
+            LOG.log(Level.ERROR, "the listener that was given to whenNotServed threw", error);
+        }
     }
 
     private void flush() {
@@ -399,6 +420,7 @@ final class Session implements Connection.Listener, Ledger.Services {
             }
         }
         large.close();
+        listener.shutdown();
         ledger.failSaves(Statuses.unavailable("the worker has stopped"));
         connected.completeExceptionally(error == null ? Statuses.unavailable("the worker has stopped") : error);
         if (error == null) {

@@ -18,6 +18,8 @@ import java.util.function.Function;
 /** From the wire's statuses to the typed errors: one table, by reason first, then by code. */
 final class Statuses {
     private static final String DOMAIN = "perdure";
+    /** What gRPC itself says of a message above its bound, which no later try makes smaller: else RESOURCE_EXHAUSTED passes. */
+    private static final String TOO_LARGE = "message larger than max";
 
     private static final Map<String, Function<ErrorFacts, PerdureException>> BY_REASON = Map.of(
             ErrorReason.PAYLOAD_TOO_LARGE, PayloadRejectedException::new,
@@ -99,6 +101,9 @@ final class Statuses {
         } catch (InvalidProtocolBufferException damaged) {
             // A proxy's own bytes: the code and message still say enough.
             violations.clear();
+        }
+        if (reason.isEmpty() && code.equals("RESOURCE_EXHAUSTED") && message.contains(TOO_LARGE)) {
+            reason = ErrorReason.PAYLOAD_TOO_LARGE;
         }
         ErrorFacts told = new ErrorFacts(message, reason, code, facts, violations, retryAfter);
         Function<ErrorFacts, PerdureException> byCode = BY_CODE.getOrDefault(code, ServerFaultException::new);

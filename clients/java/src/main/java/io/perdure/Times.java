@@ -6,6 +6,8 @@ import java.time.Instant;
 
 /** Times and durations to the wire and back. */
 final class Times {
+    private static final java.time.Duration LONGEST = java.time.Duration.ofDays(36_500);
+
     private Times() {}
 
     static java.time.Duration of(Duration message) {
@@ -20,6 +22,11 @@ final class Times {
             nanos -= 1_000_000_000;
         }
         return Duration.newBuilder().setSeconds(seconds).setNanos(nanos).build();
+    }
+
+    /** The same, if a clock of nanoseconds can hold it: who gives {@code ChronoUnit.FOREVER} means no bound. */
+    static java.time.Duration bounded(java.time.Duration wanted) {
+        return Calls.min(LONGEST, wanted);
     }
 
     /** Null for one that is not set. */

@@ -82,6 +82,13 @@ public record Tls(String caFile, String certFile, String keyFile, String serverN
         return builder.build();
     }
 
+    /** What its files must be; for errors. */
+    String wanted() {
+        String own = certFile.isEmpty() ? "" : ", the certificate " + certFile + " in PEM, or its key " + keyFile
+                + " in PEM (PKCS #8, without a password)";
+        return "a file of TLS cannot be used: the CA " + (caFile.isEmpty() ? "of the system" : caFile + " in PEM") + own;
+    }
+
     /** Changes when the client's certificate is replaced. */
     String stamp() {
         return certFile.isEmpty() ? "" : TokenFile.stamp(Path.of(certFile)) + TokenFile.stamp(Path.of(keyFile));

@@ -35,6 +35,10 @@ final class TokenFile {
         return token;
     }
 
+    static boolean isToken(String text) {
+        return TOKEN.matcher(text).matches();
+    }
+
     /** Changes with the file; empty: it is not there. */
     static String stamp(Path path) {
         try {
@@ -47,7 +51,7 @@ final class TokenFile {
 
     private String read() {
         String found = new String(Tls.read(path.toString()), StandardCharsets.UTF_8).strip();
-        if (!TOKEN.matcher(found).matches()) {
+        if (!isToken(found)) {
             throw new InvalidRequestException(
                     ErrorFacts.of("the token file " + path + " holds no token: one line of printable ASCII", ""));
         }

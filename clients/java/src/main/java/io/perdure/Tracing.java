@@ -51,7 +51,7 @@ final class Tracing {
                 .startSpan();
         try (Scope scope = parent.with(span).makeCurrent()) {
             return scope == null ? null : activity.call();
-        } catch (Exception error) {
+        } catch (Exception | Error error) {
             span.setAttribute("error.type", error.getClass().getName());
             span.setStatus(StatusCode.ERROR);
             throw error;

@@ -87,11 +87,15 @@ final class Values {
             String told = payload.getEncoding().isEmpty() ? payload.getBinary().size() + " bytes" : Codecs.told(payload);
             return "<" + told + ">";
         }
-        return decode(payload, Object.class);
+        try {
+            return decode(payload, Object.class);
+        } catch (PayloadRejectedException unreadable) { // such as one that another language nested deeper than this one reads
+            return "<" + unreadable.description() + ">";
+        }
     }
 
     static int size(Payload payload) {
-        return payload.hasBinary() ? payload.getBinary().size() : payload.getJson().length();
+        return payload.hasBinary() ? payload.getBinary().size() : payload.getJsonBytes().size();
     }
 
     static PayloadRejectedException rejected(String text) {

@@ -134,7 +134,7 @@ public final class WorkerBuilder {
      * @return this builder
      */
     public WorkerBuilder grace(Duration length) {
-        this.grace = length;
+        this.grace = Calls.max(Duration.ZERO, Times.bounded(length));
         return this;
     }
 
@@ -163,7 +163,7 @@ public final class WorkerBuilder {
     /**
      * Who is told that a pool, or a step of it, is not served for now, at the start or later. Default: only the log.
      *
-     * @param listener called on the session's thread: it must not block
+     * @param listener called in order on a thread of its own; it may block, and close the worker
      * @return this builder
      */
     public WorkerBuilder whenNotServed(Consumer<NotServed> listener) {

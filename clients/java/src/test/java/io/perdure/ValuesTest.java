@@ -18,6 +18,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 class ValuesTest {
@@ -89,5 +90,53 @@ class ValuesTest {
         assertEquals(-1, Times.message(negative).getSeconds());
         assertEquals(-500_000_000, Times.message(negative).getNanos());
         assertEquals(negative, Times.of(Times.message(negative)));
+    }
+
+    /** Without getters: nothing of it would travel. */
+    static final class Closed {
+        final long cents = 5;
+    }
+
+    record Nothing() {}
+
+    @Test
+    void whatWouldTravelAsSomethingElseIsRefused() {
+        assertThrows(PayloadRejectedException.class, () -> Payloads.of("half of a pair: \ud83d"));
+        assertThrows(PayloadRejectedException.class, () -> Payloads.of(Map.of("a\udc00", 1)));
+        assertThrows(PayloadRejectedException.class, () -> Payloads.of(List.of(new char[] {'\ud83d'})));
+        assertThrows(PayloadRejectedException.class, () -> Payloads.of(CompletableFuture.completedFuture(1)));
+        assertThrows(PayloadRejectedException.class, () -> Payloads.of(Map.of("a", CompletableFuture.completedFuture(1))));
+        assertThrows(PayloadRejectedException.class, () -> Payloads.of(new Closed()));
+        assertEquals("{}", Payloads.of(new Nothing()).getJson());
+        assertEquals("\"\ud83d\ude80\"", Payloads.of("\ud83d\ude80").getJson());
+    }
+
+    @Test
+    void deepValuesComeBackOrAreRefused() {
+        Object deep = List.of();
+        for (int depth = 0; depth < 900; depth++) {
+            deep = List.of(deep);
+        }
+        assertEquals(deep, Payloads.decode(Payloads.of(deep), Object.class));
+        Object deeper = deep;
+        for (int depth = 0; depth < 100_000; depth++) {
+            deeper = List.of(deeper);
+        }
+        Object deepest = deeper;
+        assertThrows(PayloadRejectedException.class, () -> Payloads.of(deepest));
+        Payload text = Payload.newBuilder().setJson("[".repeat(100_000) + "]".repeat(100_000)).build();
+        assertThrows(PayloadRejectedException.class, () -> Payloads.decode(text, Object.class));
+    }
+
+    @Test
+    void aFailureWhoseDetailsCannotBeReadIsAFailureStill() {
+        Payload deep = Payload.newBuilder().setJson("[".repeat(2000) + "]".repeat(2000)).build();
+        Failure failure = Failures.of(io.perdure.v1.Failure.newBuilder().setType("t").setMessage("m").setDetails(deep).build());
+        assertEquals("m", failure.message());
+    }
+
+    @Test
+    void theSizeOfTextIsThatOfItsBytes() {
+        assertEquals(11, Values.size(Payloads.of("\u4e16\u754c\u4e16")));
     }
 }

@@ -88,7 +88,7 @@ public final class DevServer implements AutoCloseable {
 
     /** {@return options of a client of this server, to be added to} */
     public ClientOptions options() {
-        return new ClientOptions().address(address);
+        return new ClientOptions().withoutEnvironment().address(address);
     }
 
     /**
