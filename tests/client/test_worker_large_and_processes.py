@@ -56,6 +56,19 @@ async def test_large_results_and_checkpoints_go_by_unary_calls(scripted: ScriptS
     assert stream.results == []
 
 
+async def test_a_result_that_is_larger_than_any_message_fails_the_attempt(scripted: ScriptServer) -> None:
+    server = scripted()
+
+    async def work(ctx: Context[None]) -> str:
+        return "r" * 5_000_000  # this server is gRPC's own: it takes 4 MiB
+
+    async with Client(server.address) as client, client.worker(one_step(work)):
+        stream = await server.stream()
+        failed = (await stream.result(await stream.grant("work"))).failed
+    assert failed.type == "perdure.result_refused"
+    assert "larger than max" in failed.message
+
+
 async def test_a_result_that_the_server_does_not_take_fails_the_attempt_with_its_words(scripted: ScriptServer) -> None:
     server = scripted(settles=False)
 

@@ -14,6 +14,8 @@ from perdure.reasons import ErrorReason as Reason
 
 DOMAIN = "perdure"
 STATUS_DETAILS = "grpc-status-details-bin"
+TOO_LARGE = "message larger than max"
+"""What gRPC itself says of a message above its bound. No later try makes it smaller, as one may help against other RESOURCE_EXHAUSTED."""
 
 BY_REASON: Mapping[str, type[PerdureError]] = {
     Reason.PAYLOAD_TOO_LARGE: errors.PayloadRejected,
@@ -115,6 +117,8 @@ def _error(code: str, message: str, status: status_pb2.Status) -> PerdureError:
             violations += [Violation(violation.field, violation.description) for violation in request.field_violations]
         elif detail.Unpack(retry):
             retry_after = retry.retry_delay.ToTimedelta()
+    if not reason and code == "RESOURCE_EXHAUSTED" and TOO_LARGE in message:
+        reason = Reason.PAYLOAD_TOO_LARGE
     error = BY_REASON.get(reason) or BY_CODE.get(code, errors.ServerFault)
     known = Reason(reason) if reason in Reason.__members__ else reason
     return error(message, reason=known, code=code, metadata=metadata, violations=tuple(violations), retry_after=retry_after)
