@@ -16,7 +16,7 @@ from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.encode.workers import reason_value
 from perdure_server.rpc.transport import EOF
 from tests.conftest import Eventually
-from tests.rpc.conftest import Served, definition, from_status, ref, refusal_of
+from tests.rpc.conftest import Served, definition, from_status, ref, refusal_of, refused
 from tests.rpc.worker import EVERYTHING, Worker, connected
 
 ALL = frozenset(EVERYTHING)
@@ -25,6 +25,12 @@ ALL = frozenset(EVERYTHING)
 def stream(served: Served) -> Worker:
     stub: Any = served.workers
     return Worker(stub.Claim())
+
+
+async def read_on(worker: Worker) -> None:
+    """To the end of its stream."""
+    while await worker.hear() is not EOF:
+        pass
 
 
 class TestHello:
@@ -282,7 +288,24 @@ class TestEnds:
             await worker.say(credit=wire.Credit(pool="p", count=30))
             cut = ("grpc", "perdure.v1.WorkerService/Claim", "RESOURCE_EXHAUSTED")
             await eventually(lambda: served.running.telemetry.counted(RPC_TIME, cut) == 1)
-            worker.call.cancel()
+            told = await refused(read_on(worker))
+            assert (told.code, told.reason, told.facts) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED", {"scope": "stream"})
+
+    async def test_c62_a_worker_that_does_not_even_read_its_welcome_is_cut(
+        self, served: Served, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+    ) -> None:
+        monkeypatch.setattr(rpc_limits, "WRITE_STALL", 200)
+        await served.register("a")
+        narrow = (("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 65_536))
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{served.running.port}", options=narrow) as channel:
+            worker = stream(Served(served.running, channel))
+            unknown = {f"step_{number}": "c" * 60 for number in range(64)}
+            pools = [Pool(pool=f"p{number}", workflow_type="note", step_contracts=unknown) for number in range(100)]
+            await worker.say(hello=wire.Hello(worker_id="w", pools=pools, capabilities=EVERYTHING))
+            cut = ("grpc", "perdure.v1.WorkerService/Claim", "RESOURCE_EXHAUSTED")
+            await eventually(lambda: served.running.telemetry.counted(RPC_TIME, cut) == 1)
+            told = await refused(read_on(worker))
+            assert (told.code, told.reason, told.facts) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED", {"scope": "stream"})
 
     async def test_c59_many_streams_leave_no_handler_and_no_task(self, served: Served, eventually: Eventually) -> None:
         before = len(asyncio.all_tasks())

@@ -23,6 +23,9 @@ from perdure_server.rpc.encode import workers as encode
 from perdure_server.rpc.errors import CallRefused, protocol_violation, to_status
 from perdure_server.rpc.leaving import Leaving
 from perdure_server.rpc.transport import EOF, Context
+from perdure_server.rpc.unread import write
+
+_UNREAD = "The worker does not read its stream."
 
 
 class ClaimStream:
@@ -52,7 +55,7 @@ class ClaimStream:
             raise protocol_violation("The first message of a Claim stream must be hello.")
         welcome, stream = await self._connect(first.hello)
         try:
-            await self._write(welcome)
+            await write(self._context, welcome, "OVERLOADED", _UNREAD, scope="stream")
             await self._converse(stream)
         finally:
             await stream.close(goodbye=self._closing)
@@ -80,7 +83,7 @@ class ClaimStream:
                 tasks.create_task(self._listen(stream))
         except TimeoutError:
             if self._stalled:
-                raise Rejection(Reason.OVERLOADED, "The worker does not read its stream.", scope="stream") from None
+                raise Rejection(Reason.OVERLOADED, _UNREAD, scope="stream") from None
             if not self._limit.expired():
                 raise
         except BaseExceptionGroup as group:

@@ -1,7 +1,8 @@
 """Writing to a peer that may not read.
 
-A write that waits for its reader cannot be given up: gRPC sends no status behind it. So it goes on, without the handler, and the guard
-sends the status when it is done; a peer that never reads again loses its connection by keepalive, or with the server.
+A call's first write, while it waits for its reader, cannot be given up: gRPC sends no status behind it, as the call's metadata goes with
+it. So it goes on, without the handler, and the guard sends the status when it is done; a peer that never reads again loses its connection
+by keepalive, or with the server.
 """
 
 import asyncio
@@ -15,13 +16,19 @@ from perdure_server.rpc.transport import Context
 class PeerDoesNotRead(CallRefused):
     """The last write still waits for its reader."""
 
-    def __init__(self, writing: asyncio.Future[None], reason: str, message: str) -> None:
-        super().__init__(reason, message)
+    def __init__(self, writing: asyncio.Future[None], reason: str, message: str, **facts: str) -> None:
+        super().__init__(reason, message, **facts)
         self.writing = writing
 
 
-async def write(context: Context, message: object) -> None:
-    """Send it to a watcher that reads. Raises PeerDoesNotRead WATCHER_TOO_SLOW."""
+async def write(
+    context: Context,
+    message: object,
+    reason: str = "WATCHER_TOO_SLOW",
+    text: str = "The watcher does not read; resume with the last token.",
+    **facts: str,
+) -> None:
+    """Send it to a peer that reads. Raises PeerDoesNotRead with the reason, the text and the facts."""
     writing = asyncio.get_running_loop().create_task(_write(context, message))
     try:
         await asyncio.wait({writing}, timeout=limits.WRITE_STALL / SECOND)
@@ -29,7 +36,7 @@ async def write(context: Context, message: object) -> None:
         writing.cancel()
         raise
     if not writing.done():
-        raise PeerDoesNotRead(writing, "WATCHER_TOO_SLOW", "The watcher does not read; resume with the last token.")
+        raise PeerDoesNotRead(writing, reason, text, **facts)
     await writing
 
 
