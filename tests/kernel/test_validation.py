@@ -165,6 +165,27 @@ def test_dependencies_are_bounded_in_all() -> None:
     assert "dependencies in all" in only_fault(*upper, *lower)[1]
 
 
+def test_names_and_descriptions_are_bounded_in_all_so_that_a_definition_can_be_told() -> None:
+    many = tuple(activity(f"s{i}", description="d" * 4_000) for i in range(limits.STEPS))
+    field, text = only_fault(*many)
+    assert (field, f"more than {limits.DEFINITION}" in text) == ("definition.steps", True)
+    validate(plan(*many[:500]), RENEWAL)
+
+
+@pytest.mark.parametrize(
+    ("field", "step"),
+    [
+        ("retry.non_retryable_types", activity("a", retry=RetryPolicy(non_retryable_types=("t",) * 101))),
+        ("retry.non_retryable_types[1]", activity("a", retry=RetryPolicy(non_retryable_types=("t", "t" * 129)))),
+        ("retry.non_retryable_types[0]", activity("a", retry=RetryPolicy(non_retryable_types=("",)))),
+        ("permits", activity("a", permits=tuple(Permit(f"r{i}") for i in range(33)))),
+        ("max_in_flight", activity("a", max_in_flight=-1)),
+    ],
+)
+def test_what_a_policy_lists_and_counts_is_bounded(field: str, step: StepDefinition) -> None:
+    assert only_fault(step)[0] == f"definition.steps[0].{field}"
+
+
 def test_a_dependency_or_an_input_named_twice() -> None:
     assert only_fault(activity("a"), activity("b: a a", needs=("a",)))[0] == "definition.steps[1].depends_on"
     assert only_fault(activity("a"), activity("b: a", needs=("a", "input", "a")))[0] == "definition.steps[1].needs"

@@ -59,7 +59,7 @@ class TestHello:
         await worker.say(hello=wire.Hello(pools=[Pool(pool="p", workflow_type="?", any_contract=True)]))
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await worker.hear()
-        assert refusal_of(caught.value).fields.keys() == {"worker_id", "pools[0].workflow_type"}
+        assert refusal_of(caught.value).fields.keys() == {"hello.worker_id", "hello.pools[0].workflow_type"}
 
     async def test_a_contract_that_nobody_registered_is_a_status_not_an_error(self, served: Served) -> None:
         await served.register("a")

@@ -175,17 +175,17 @@ class TestHello:
         message.pools.add(pool="q", workflow_type="other", definition_index=0, steps=["zz"])
         message.pools.add(pool="r", workflow_type="note", namespace="other")
         assert fields_of(lambda: workers.hello(message, (NOTE,))) == [
-            "pools",
-            "pools[0].steps",
-            "pools[1].definition_index",
-            "pools[1].queue",
-            "pools[1].slots",
-            "pools[1].workflow_type",
-            "pools[2].definition_index",
-            "pools[2].steps",
-            "pools[3].namespace",
-            "pools[3].step_contracts",
-            "worker_id",
+            "hello.pools",
+            "hello.pools[0].steps",
+            "hello.pools[1].definition_index",
+            "hello.pools[1].queue",
+            "hello.pools[1].slots",
+            "hello.pools[1].workflow_type",
+            "hello.pools[2].definition_index",
+            "hello.pools[2].steps",
+            "hello.pools[3].namespace",
+            "hello.pools[3].step_contracts",
+            "hello.worker_id",
         ]
 
     def test_capabilities_are_kept_as_far_as_they_are_short(self) -> None:
@@ -196,7 +196,7 @@ class TestHello:
         message = Hello(worker_id="w")
         message.pools.add(pool="p", workflow_type="note", definition_index=0)
         broken = FieldViolation([("definition.steps", "is empty")], Reason.DEFINITION_INVALID)
-        assert fields_of(lambda: workers.hello(message, (broken,))) == ["definitions[0].definition.steps"]
+        assert fields_of(lambda: workers.hello(message, (broken,))) == ["hello.definitions[0].definition.steps"]
 
 
 class TestUnary:

@@ -193,6 +193,6 @@ class TestOthers:
         assert workflows.payload_holder(FetchPayloadRequest(claim_token="t", payload_id="p")) == "t"
 
     def test_watch(self) -> None:
-        assert workflows.watch(WatchRequest(workflow=ref())).key.business_key == "k"
+        assert workflows.look(WatchRequest(workflow=ref())).key.business_key == "k"
         message = WatchRequest.FromString(WatchRequest(workflow=ref()).SerializeToString() + b"\x28\x63")
-        assert fields_of(lambda: workflows.watch(message)) == ["view"]
+        assert fields_of(lambda: workflows.look(message)) == ["view"]

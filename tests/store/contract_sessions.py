@@ -2,9 +2,11 @@
 
 import asyncio
 
+import pytest
 from msgspec.structs import replace
 
 from perdure_server.ports.store import Store, Subscription
+from perdure_server.store import limits as adapter_limits
 from tests.store.instances import NOW, session
 
 
@@ -162,6 +164,15 @@ class SessionsContract:
         await store.sessions.delete(opened.session_id)
         assert await store.sessions.get(opened.session_id) is None
         assert list(await store.sessions.expired(NOW + 99_999, NOW + 99_999, 10)) == []
+
+    async def test_more_than_one_command_reads_are_listed_whole(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(adapter_limits, "SESSIONS_AT_ONCE", 2)
+        opened = [session(lease_until=NOW + number // 5) for number in range(11)]  # five have the same lease, as after a burst
+        for each in opened:
+            await store.sessions.open(each)
+        found = await store.sessions.list("default", 100)
+        assert sorted(each.session_id for each in found) == sorted(each.session_id for each in opened)
+        assert len(await store.sessions.list("default", 7)) == 7
 
     async def test_list_is_of_the_namespace_and_alive(self, store: Store) -> None:
         here, there, dead = session(), session(namespace="other"), session()

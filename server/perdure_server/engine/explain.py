@@ -71,7 +71,7 @@ class Explainer:
         if step and step not in view.definition.by_name:
             raise Rejection(Reason.STEP_NOT_FOUND, "The definition has no such step.", step=step)
         chosen = [plan for plan in view.definition.steps if plan.name == step or (not step and _is_open(view, plan.name))]
-        sessions = await self._sessions.list(ref.key.namespace, limits.PAGE_SIZE_MAX) if _asks_workers(view, chosen) else ()
+        sessions = await self._sessions.list(ref.key.namespace, limits.SESSIONS_LISTED) if _asks_workers(view, chosen) else ()
         return Explanation(view, tuple([await self._facts(view, plan, sessions) for plan in chosen]))
 
     async def _facts(self, view: View, plan: StepDefinition, sessions: Sequence[Session]) -> StepFacts:

@@ -60,11 +60,19 @@ def build_claim(definition: Definition, workflow: Workflow, name: str, pool: Poo
         begin_after_renewed=plan.retry.max_attempts == 1 and not claim.acknowledged,
         cancel_requested=step.state is StepState.CANCELLING,
         last_failure=step.failure,
-        failed_inputs=failed,
+        failed_inputs=_shortened(failed),
         hook=_hook(definition, workflow, name) if name in definition.hook_steps else None,
         cursor=step.children.page_cursor if step.children is not None else None,
         stop_at_lease_end=bool(claim.permits),
     )
+
+
+def _shortened(failed: dict[str, Failure]) -> dict[str, Failure]:
+    """The failures as one claim can carry them: each may have the longest message, and a step may have a thousand of them."""
+    if len(failed) * limits.FAILURE_MESSAGE <= limits.FAILURES_TOLD:
+        return failed
+    share = limits.FAILURES_TOLD // len(failed)
+    return {name: replace(failure, message=failure.message.encode()[:share].decode(errors="ignore")) for name, failure in failed.items()}
 
 
 def _hook(definition: Definition, workflow: Workflow, name: str) -> HookFacts:

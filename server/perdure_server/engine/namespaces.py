@@ -144,7 +144,7 @@ class Namespaces:
         open_states = tuple(state for state in WorkflowState if state not in ENDED)
         open_workflows = await self._workflows.count(WorkflowQuery(name, states=open_states), _COUNTED)
         started = await self._workflows.count(WorkflowQuery(name, start_from=now - limits.MINUTE), _COUNTED)
-        sessions = await self._sessions.list(name, limits.PAGE_SIZE_MAX)
+        sessions = await self._sessions.list(name, limits.SESSIONS_LISTED)
         tally = await self._store.tally(name)
         fresh = self._clock.unshifted() - limits.QUOTA_FORGET
         watchers = sum(count for count, said in tally.watchers.values() if said >= fresh) if tally is not None else 0

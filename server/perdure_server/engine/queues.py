@@ -88,7 +88,7 @@ class QueueBook:
         now = self._clock.unshifted()
         if known is not None and now - known.taken < _FRESH_FOR:
             return known
-        sessions = await self._sessions.list(namespace, limits.PAGE_SIZE_MAX)
+        sessions = await self._sessions.list(namespace, limits.SESSIONS_LISTED)
         by_pools: dict[bytes, list[Session]] = {}  # a fleet of equal workers is looked at once
         for session in sessions:
             by_pools.setdefault(_encoder.encode(session.pools), []).append(session)

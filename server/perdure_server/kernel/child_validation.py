@@ -24,8 +24,6 @@ def check_children(field: str, step: StepDefinition, is_type: bool, report: Repo
         report(f"{field}.branches", f"do not belong to a step of kind {kind}: nothing chooses among them")
     if step.permits and not step.child.paged:
         report(f"{field}.permits", f"do not belong to a step of kind {kind}: no worker runs it; its children may hold some")
-    if not 1 <= step.max_in_flight <= limits.MAX_IN_FLIGHT_MAX:
-        report(f"{field}.max_in_flight", f"must be from 1 to {limits.MAX_IN_FLIGHT_MAX}")
 
 
 def _check_source(where: str, step: StepDefinition, report: Report) -> None:

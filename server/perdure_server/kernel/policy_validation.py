@@ -55,6 +55,8 @@ def check_policy(field: str, step: StepDefinition, renewal_interval: int, report
         report(f"{field}.silence_timeout", f"must be at least {shortest} ms, three renewal intervals, by which it is judged")
     check_duration(f"{field}.step_timeout", step.step_timeout, report)
     check_duration(f"{field}.queue_timeout", step.queue_timeout, report)
+    if len(step.permits) > limits.PERMITS:
+        report(f"{field}.permits", f"has more than {limits.PERMITS} entries")
     for position, permit in enumerate(step.permits):
         if not QUEUE_NAME.match(permit.resource):
             report(f"{field}.permits[{position}].resource", f"{permit.resource!r} must match {QUEUE_NAME.pattern[:-2]}")
@@ -64,6 +66,8 @@ def check_policy(field: str, step: StepDefinition, renewal_interval: int, report
         report(f"{field}.permits", "do not belong to a wait step: they are held by claims of workers")
     if len({permit.resource for permit in step.permits}) != len(step.permits):
         report(f"{field}.permits", "names a resource twice")
+    if not 1 <= step.max_in_flight <= limits.MAX_IN_FLIGHT_MAX:
+        report(f"{field}.max_in_flight", f"must be from 1 to {limits.MAX_IN_FLIGHT_MAX}")
     _check_retry(f"{field}.retry", step.retry, report)
 
 
@@ -74,6 +78,11 @@ def _check_retry(field: str, retry: RetryPolicy, report: Report) -> None:
         report(f"{field}.coefficient", f"must be from 1 to {limits.RETRY_COEFFICIENT_MAX:g}")
     if not math.isfinite(retry.jitter) or not 0.0 <= retry.jitter <= 1.0:
         report(f"{field}.jitter", "must be from 0 to 1")
+    if len(retry.non_retryable_types) > limits.NON_RETRYABLE_TYPES:
+        report(f"{field}.non_retryable_types", f"has more than {limits.NON_RETRYABLE_TYPES} entries")
+    for position, name in enumerate(retry.non_retryable_types):
+        if not name or len(name.encode()) > limits.FAILURE_TYPE_LENGTH:
+            report(f"{field}.non_retryable_types[{position}]", f"must have 1 to {limits.FAILURE_TYPE_LENGTH} bytes")
     check_duration(f"{field}.initial_interval", retry.initial_interval, report)
     check_duration(f"{field}.max_interval", retry.max_interval, report)
     if retry.max_interval < retry.initial_interval:

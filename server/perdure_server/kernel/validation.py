@@ -4,6 +4,8 @@ Paths follow these values; rpc turns them into paths of the wire, which keeps po
 """
 
 import re
+from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from perdure_server.kernel import limits
@@ -56,6 +58,8 @@ def _check_head(definition: Definition, report: Report) -> None:
         report("definition.steps", f"has more than {limits.STEPS} steps")
     if sum(len(step.depends_on) for step in definition.steps) > limits.DEPENDENCIES:
         report("definition.steps", f"have more than {limits.DEPENDENCIES} dependencies in all")
+    if (size := text_size(definition)) > limits.DEFINITION:
+        report("definition.steps", f"have names and descriptions of {size} bytes in all, more than {limits.DEFINITION}")
     if definition.output_step and definition.output_step not in {step.name for step in definition.steps}:
         report("definition.output_step", f"names no step: {definition.output_step!r}")
     check_duration("definition.workflow_timeout", definition.workflow_timeout, report)
@@ -63,6 +67,22 @@ def _check_head(definition: Definition, report: Report) -> None:
     check_duration("definition.retention", definition.retention, report, zero_allowed=True)
     if definition.max_lost_claims < 1:
         report("definition.max_lost_claims", "must be at least 1")
+
+
+def text_size(definition: Definition) -> int:
+    """Bytes of all names and texts of a definition, about what it takes in an answer."""
+    texts = chain([definition.description], *(_texts(step) for step in definition.steps))
+    return sum(len(text.encode()) + limits.TEXT_LENGTH_BYTES for text in texts)
+
+
+def _texts(step: StepDefinition) -> Iterator[str]:
+    yield from (step.name, step.version, step.description, step.queue, step.compensate_with)
+    yield from (*step.depends_on, *step.needs, *step.retry.non_retryable_types)
+    yield from (permit.resource for permit in step.permits)
+    for branch in step.branches:
+        yield from (branch.name, *branch.steps)
+    for condition in step.wait.any_of if step.wait is not None else ():
+        yield from (condition.name, condition.signal, *condition.choose)
 
 
 def _check_names(definition: Definition, report: Report) -> set[str]:

@@ -262,7 +262,7 @@ class Sessions(Protocol):
         """Remove a dead session whose claims have all been judged."""
 
     async def list(self, namespace: str, limit: int) -> Sequence[Session]:
-        """Alive sessions of a namespace."""
+        """Alive sessions of a namespace, at most `limit`."""
 
 
 class ActiveDefinition(Struct, frozen=True):

@@ -1,21 +1,23 @@
 """AdminService, as far as this server has it: definitions, workers, and the facts about the server itself."""
 
 from perdure.v1 import admin_service_pb2 as wire
+from perdure.v1 import definition_pb2, resource_pb2
 from perdure_server.engine.catalog import DefinitionName
 from perdure_server.engine.service import Engine
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
+from perdure_server.kernel.policy_validation import QUEUE_NAME
 from perdure_server.kernel.rejection import FieldViolation
 from perdure_server.kernel.validation import TYPE_NAME
 from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.ports.store import Session
-from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc import page_tokens
 from perdure_server.rpc.decode import definitions as decode
 from perdure_server.rpc.decode import policies, values, verbs
 from perdure_server.rpc.decode.workflows import page_size
 from perdure_server.rpc.encode import definitions, people, workers
 from perdure_server.rpc.faults import Faults
+from perdure_server.rpc.filling import Filling
 from perdure_server.rpc.operations_service import OperationsService
 from perdure_server.rpc.resources_service import ResourcesService
 from perdure_server.rpc.schedules_service import SchedulesService
@@ -56,6 +58,7 @@ class AdminService(OperationsService, ResourcesService, SchedulesService, Versio
         faults = Faults()
         namespace, workflow_type = _name(request, faults)
         values.identifier(request.definition_fingerprint, "definition_fingerprint", faults, required=True)
+        values.identifier(request.request_id, "request_id", faults)
         faults.check()
         before = {item.workflow_type: item.fingerprint for item in await self._engine.definitions(namespace)}
         self._engine.catalog.forget()
@@ -119,13 +122,14 @@ class AdminService(OperationsService, ResourcesService, SchedulesService, Versio
                 ]
         page = [row for row in sorted(rows, key=lambda row: row[0]) if row[0] > after]
         response = wire.ListDefinitionsResponse()
-        for key, version, is_active in page[:size]:
-            definitions.registered(response.definitions.add(), version, is_active)
-            if response.ByteSize() > rpc_limits.RESPONSE // 2 and key != page[-1][0]:
-                response.next_page_token = page_tokens.encode_key(scope, key)
-                return response
-        if len(page) > size:
-            response.next_page_token = page_tokens.encode_key(scope, page[size - 1][0])
+        filling = Filling(size)
+        for place, (_, version, is_active) in enumerate(page):
+            message = definition_pb2.RegisteredDefinition()
+            definitions.registered(message, version, is_active)
+            if not filling.takes(message):
+                response.next_page_token = page_tokens.encode_key(scope, page[place - 1][0])
+                break
+            response.definitions.append(message)
         return response
 
     async def test_definition(self, request: wire.TestDefinitionRequest, _context: Context) -> wire.TestDefinitionResponse:  # noqa: PT019 -- no test, though its name begins so
@@ -136,21 +140,29 @@ class AdminService(OperationsService, ResourcesService, SchedulesService, Versio
         """Worker sessions, by worker id."""
         faults = Faults()
         namespace = values.namespace(request.namespace, "namespace", faults)
+        if request.workflow_type:
+            values.name(request.workflow_type, "workflow_type", TYPE_NAME, faults)
+        if request.queue:
+            values.name(request.queue, "queue", QUEUE_NAME, faults)
         size = page_size(request.page_size, faults)
         faults.check()
         scope = ("workers", namespace, request.queue, request.workflow_type)
         after = page_tokens.decode_key(scope, request.page_token)
-        found = await self._engine.list_workers(namespace, limits.PAGE_SIZE_MAX)
+        found = await self._engine.list_workers(namespace, limits.SESSIONS_LISTED)
         rows = sorted(
             (([session.worker_id, session.session_id], session) for session in found if _serves(session, request)), key=lambda row: row[0]
         )
         page = [row for row in rows if row[0] > after]
         response = wire.ListWorkersResponse()
-        for _, session in page[:size]:
+        filling = Filling(size)
+        for place, (_, session) in enumerate(page):
             served = await self._engine.subscriptions.serve(namespace, session.pools)
-            workers.worker(response.workers.add(), session, (status for status, _ in served))
-        if len(page) > size:
-            response.next_page_token = page_tokens.encode_key(scope, page[size - 1][0])
+            message = resource_pb2.Worker()
+            workers.worker(message, session, (status for status, _ in served))
+            if not filling.takes(message):
+                response.next_page_token = page_tokens.encode_key(scope, page[place - 1][0])
+                break
+            response.workers.append(message)
         return response
 
     async def resolve_step(self, request: wire.ResolveStepRequest, _context: Context) -> wire.ResolveStepResponse:

@@ -72,6 +72,12 @@ class ClaimStream:
         answer.welcome.server_version = self._server_version
         answer.welcome.server_id = self._engine.settings.server_id
         answer.welcome.max_message_bytes = limits.REQUEST
+        if (size := answer.ByteSize()) > limits.RESPONSE:
+            await stream.close()
+            text = (
+                f"take a welcome of {size} bytes, more than {limits.RESPONSE}: open several streams, each with fewer pools and definitions"
+            )
+            raise FieldViolation([("hello.pools", text)])
         return answer, stream
 
     async def _converse(self, stream: WorkerStream) -> None:

@@ -35,10 +35,12 @@ class Faults:
         self._violations += [(prefix + field, text) for field, text in error.violations]
         self._reasons.add(error.reason)
 
-    def check(self) -> None:
-        """Raise RequestRefused if there is any fault."""
+    def check(self, prefix: str = "") -> None:
+        """Raise RequestRefused if there is any fault; `prefix`: of the message that the fields belong to, such as `hello.`."""
         if self._violations:
-            raise RequestRefused(self._violations, _common(self._reasons), self._facts)
+            violations = [(prefix + field, text) for field, text in self._violations]
+            facts = {name: prefix + value if name == "field" else value for name, value in self._facts.items()}
+            raise RequestRefused(violations, _common(self._reasons), facts)
 
 
 def _common(reasons: Iterable[Reason]) -> Reason:

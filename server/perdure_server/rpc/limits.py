@@ -12,6 +12,7 @@ MIB: Final = 1024 * KIB
 REQUEST: Final = 4 * PAYLOAD
 RESPONSE: Final = 3 * MIB + 512 * KIB
 RESPONSE_MAX: Final = 4 * MIB
+POOL_STATUSES: Final = 1 * MIB  # in an answer that carries claims, too
 
 # An error's details travel in a trailer. gRPC clients drop a whole answer whose metadata is over 8 KiB, so they are cut before.
 ERROR_DETAILS: Final = 4 * KIB

@@ -20,6 +20,7 @@ async def check(engine: Engine, messages: Offers, namespace: str) -> list[Defini
     """Each definition with its contracts, or its faults. Stores nothing. Raises StoreUnavailable."""
     found: list[Definition | FieldViolation] = []
     for definition in offered(messages, namespace):
+        await engine.clock.sleep(0)  # a large one takes a while: others get their turn in between
         if isinstance(definition, FieldViolation):
             found.append(definition)
             continue
@@ -42,6 +43,7 @@ async def register(
     only_if_none = not engine.settings.register_from_hello
     refusal = _refusal(checked)
     for index, (message, definition) in enumerate(zip(messages, checked, strict=True)):
+        await engine.clock.sleep(0)
         status = target.definitions.add()
         if isinstance(definition, FieldViolation):
             encode.offered(status, index, definition)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from perdure.v1 import admin_service_pb2 as wire
-from perdure.v1 import workflow_pb2
+from perdure.v1 import resource_pb2, workflow_pb2
 from perdure_server.engine.service import Engine
 from perdure_server.kernel.limits import IMPORT
 from perdure_server.kernel.rejection import Reason, Rejection
@@ -20,6 +20,7 @@ from perdure_server.rpc.doors.identity import require
 from perdure_server.rpc.doors.permissions import Permission
 from perdure_server.rpc.encode import audit, batches, workflows
 from perdure_server.rpc.errors import protocol_violation
+from perdure_server.rpc.filling import Filling
 from perdure_server.rpc.transport import Context
 from perdure_server.rpc.unread import write
 
@@ -40,11 +41,15 @@ class OperationsService:
         after = AuditKey(int(token[0]), token[1]) if token else None
         found = await self._engine.audit.find(query, size + 1, after)
         response = wire.ListAuditRecordsResponse()
-        for record in found[:size]:
-            audit.record(response.records.add(), record)
-        if len(found) > size:
-            last = found[size - 1]
-            response.next_page_token = page_tokens.encode_key(scope, [f"{last.time:0{_TIME_DIGITS}}", last.record_id])
+        filling = Filling(size)
+        for place, record in enumerate(found):
+            message = resource_pb2.AuditRecord()
+            audit.record(message, record)
+            if not filling.takes(message):
+                last = found[place - 1]
+                response.next_page_token = page_tokens.encode_key(scope, [f"{last.time:0{_TIME_DIGITS}}", last.record_id])
+                break
+            response.records.append(message)
         return response
 
     async def start_batch(self, request: wire.StartBatchRequest, context: Context) -> wire.StartBatchResponse:
@@ -74,11 +79,15 @@ class OperationsService:
         after = BatchKey(int(token[0]), token[1]) if token else None
         found = await self._engine.operations.batches.list(namespace, states, size + 1, after)
         response = wire.ListBatchesResponse()
-        for source in found[:size]:
-            batches.batch(response.batches.add(), source)
-        if len(found) > size:
-            last = found[size - 1]
-            response.next_page_token = page_tokens.encode_key(scope, [f"{last.start_time:0{_TIME_DIGITS}}", last.batch_id])
+        filling = Filling(size)
+        for place, source in enumerate(found):
+            message = resource_pb2.Batch()
+            batches.batch(message, source)
+            if not filling.takes(message):
+                last = found[place - 1]
+                response.next_page_token = page_tokens.encode_key(scope, [f"{last.start_time:0{_TIME_DIGITS}}", last.batch_id])
+                break
+            response.batches.append(message)
         return response
 
     async def stop_batch(self, request: wire.StopBatchRequest, _context: Context) -> wire.StopBatchResponse:

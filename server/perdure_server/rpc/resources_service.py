@@ -3,12 +3,14 @@
 from msgspec.structs import replace
 
 from perdure.v1 import admin_service_pb2 as wire
+from perdure.v1 import resource_pb2
 from perdure_server.engine.service import Engine
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.resources import Resource
 from perdure_server.rpc import page_tokens
 from perdure_server.rpc.decode import resources as decode
 from perdure_server.rpc.encode import resources as encode
+from perdure_server.rpc.filling import Filling
 from perdure_server.rpc.transport import Context
 
 
@@ -50,10 +52,14 @@ class ResourcesService:
         scope = ("resources", namespace)
         after = page_tokens.decode_key(scope, request.page_token)
         rows = await self._engine.permits.resources.list(namespace, after[0] if after else "", size + 1)
-        for row in rows[:size]:
-            encode.usage(response.resources.add(), row, now)
-        if len(rows) > size:
-            response.next_page_token = page_tokens.encode_key(scope, [rows[size - 1].resource.name])
+        filling = Filling(size)
+        for place, row in enumerate(rows):
+            message = resource_pb2.Resource()
+            encode.usage(message, row, now)
+            if not filling.takes(message):
+                response.next_page_token = page_tokens.encode_key(scope, [rows[place - 1].resource.name])
+                break
+            response.resources.append(message)
         return response
 
     async def delete_resource(self, request: wire.DeleteResourceRequest, _context: Context) -> wire.DeleteResourceResponse:

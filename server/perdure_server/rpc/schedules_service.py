@@ -5,12 +5,12 @@ from perdure.v1 import resource_pb2
 from perdure_server.engine.service import Engine
 from perdure_server.kernel.namespace import Namespace, NamespaceSettings
 from perdure_server.kernel.schedule import Schedule, ScheduleSettings
-from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc import masks, page_tokens
 from perdure_server.rpc.decode import schedules as decode
 from perdure_server.rpc.doors.identity import may, require
 from perdure_server.rpc.doors.permissions import Permission
 from perdure_server.rpc.encode import schedules as encode
+from perdure_server.rpc.filling import Filling
 from perdure_server.rpc.transport import Context
 
 
@@ -49,11 +49,14 @@ class SchedulesService:
         else:
             found = list(await self._engine.schedules.list(namespace, request.workflow_type, after[0] if after else "", size + 1))
         response = wire.ListSchedulesResponse()
-        for place, schedule in enumerate(found[:size], 1):
-            encode.schedule(response.schedules.add(), schedule, self._engine.schedules.next_times(schedule, len(found)))
-            if place < len(found) and (place == size or response.ByteSize() > rpc_limits.RESPONSE // 2):
-                response.next_page_token = page_tokens.encode_key(scope, [schedule.schedule_id])
+        filling = Filling(size)
+        for place, schedule in enumerate(found):
+            message = resource_pb2.Schedule()
+            encode.schedule(message, schedule, self._engine.schedules.next_times(schedule, len(found)))
+            if not filling.takes(message):
+                response.next_page_token = page_tokens.encode_key(scope, [found[place - 1].schedule_id])
                 break
+            response.schedules.append(message)
         return response
 
     async def trigger_schedule(self, request: wire.TriggerScheduleRequest, _context: Context) -> wire.TriggerScheduleResponse:
@@ -96,10 +99,14 @@ class SchedulesService:
         else:
             found = await self._visible(after[0] if after else "", size + 1)
         response = wire.ListNamespacesResponse()
-        for namespace in found[:size]:
-            encode.namespace(response.namespaces.add(), namespace, await self._engine.namespaces.usage(namespace.name))
-        if len(found) > size:
-            response.next_page_token = page_tokens.encode_key(scope, [found[size - 1].name])
+        filling = Filling(size)
+        for place, namespace in enumerate(found):
+            message = resource_pb2.Namespace()
+            encode.namespace(message, namespace, await self._engine.namespaces.usage(namespace.name))
+            if not filling.takes(message):
+                response.next_page_token = page_tokens.encode_key(scope, [found[place - 1].name])
+                break
+            response.namespaces.append(message)
         return response
 
     async def _visible(self, after: str, wanted: int) -> list[Namespace]:

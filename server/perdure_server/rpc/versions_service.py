@@ -4,6 +4,7 @@ from perdure.v1 import admin_service_pb2 as wire
 from perdure_server.engine.catalog import DefinitionName
 from perdure_server.engine.queue_list import QueueQuery
 from perdure_server.engine.service import Engine
+from perdure_server.kernel.policy_validation import QUEUE_NAME
 from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.kernel.validation import TYPE_NAME
 from perdure_server.kernel.values import Paused
@@ -11,8 +12,8 @@ from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc import page_tokens
 from perdure_server.rpc.caller import caller_of
+from perdure_server.rpc.decode import filters, policies, values, verbs
 from perdure_server.rpc.decode import migrations as decode_migrations
-from perdure_server.rpc.decode import policies, values, verbs
 from perdure_server.rpc.decode.workflows import page_size
 from perdure_server.rpc.encode import definitions, migrations, people, queues
 from perdure_server.rpc.faults import Faults
@@ -71,6 +72,9 @@ class VersionsService:
         namespace = values.namespace(request.namespace, "namespace", faults)
         if request.workflow_type:
             values.name(request.workflow_type, "workflow_type", TYPE_NAME, faults)
+        if request.queue:
+            values.name(request.queue, "queue", QUEUE_NAME, faults)
+        filters.check_phases(request.phases, "phases", faults)
         size = page_size(request.page_size, faults)
         faults.check()
         phases = frozenset(request.phases)

@@ -25,7 +25,7 @@ _ITEM_FIELDS = 512  # what an event takes beside its payload: names, its token
 
 async def watch(engine: Engine, leaving: Leaving, request: WatchRequest, context: Context) -> None:
     """Until the end of the workflow, of the call, or of this server's patience. Raises what the guard maps."""
-    ref = decode.watch(request)
+    ref = decode.look(request)
     detail = request.view or workflow_pb2.WORKFLOW_VIEW_FULL
     items = engine.watch(ref, request.resume_token, request.include_frames, request.follow)
     async with leaving.cut_short(leaving.age()), aclosing(cast("AsyncGenerator[list[WatchItem]]", items)) as batches:

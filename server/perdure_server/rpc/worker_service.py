@@ -8,8 +8,8 @@ from perdure.v1 import worker_service_pb2 as wire
 from perdure_server.engine.service import Engine
 from perdure_server.engine.values import GrantedClaim, ResultIn
 from perdure_server.kernel.outcomes import Released
-from perdure_server.kernel.rejection import Rejection
-from perdure_server.rpc import offers
+from perdure_server.kernel.rejection import FieldViolation, Rejection
+from perdure_server.rpc import limits, offers
 from perdure_server.rpc.claim_stream import ClaimStream
 from perdure_server.rpc.decode import values as decode_values
 from perdure_server.rpc.decode import workers as decode
@@ -61,6 +61,10 @@ class WorkerService:
         values.duration(response.lease_duration, lease)
         for status in served:
             workers.pool_status(response.pools.add(), status)
+        if (size := response.ByteSize()) > limits.POOL_STATUSES:
+            await self._give_back(claims)
+            text = f"need an answer of {size} bytes without any claim, more than {limits.POOL_STATUSES}: name fewer"
+            raise FieldViolation([("pools", text)])
         for claim in await self._that_fit(claims):
             workers.claim(response.claims.add(), claim)
         return response
@@ -77,7 +81,10 @@ class WorkerService:
     async def _that_fit(self, claims: tuple[GrantedClaim, ...]) -> tuple[GrantedClaim, ...]:
         """As many as one answer may carry; the others are given back, uncharged, before anybody has seen them."""
         fitting = how_many_fit(claims)
-        for claim in claims[fitting:]:
+        await self._give_back(claims[fitting:])
+        return claims[:fitting]
+
+    async def _give_back(self, claims: tuple[GrantedClaim, ...]) -> None:
+        for claim in claims:
             with suppress(Rejection):
                 await self._engine.complete(ResultIn(claim.token, Released()))
-        return claims[:fitting]

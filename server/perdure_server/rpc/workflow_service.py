@@ -75,7 +75,7 @@ class WorkflowService:
     async def get_workflow(self, request: wire.GetWorkflowRequest, _context: Context) -> wire.GetWorkflowResponse:
         """One workflow, always fresh."""
         detail = request.view or workflow_pb2.WORKFLOW_VIEW_FULL
-        view = await self._engine.get(decode.ref(request.workflow), detail == workflow_pb2.WORKFLOW_VIEW_FULL)
+        view = await self._engine.get(decode.look(request), detail == workflow_pb2.WORKFLOW_VIEW_FULL)
         response = wire.GetWorkflowResponse()
         workflows.workflow(response.workflow, view, detail)
         return response

@@ -21,6 +21,7 @@ REFUSED_KEPT: Final = 1_000  # of one session; an older one is lost in its workf
 REVISIONS_TOGETHER: Final = 1_000
 PAYLOAD_BATCH_BYTES: Final = 8 * 1024 * 1024
 DOCUMENT_BYTES: Final = 16 * 1024 * 1024  # MongoDB's own bound
+SESSIONS_AT_ONCE: Final = 1_000  # read in one command; each may have 16 KiB then
 LISTED_DEFINITIONS: Final = 10_000
 OUTLINED_STEPS: Final = 64  # steps whose contents are left out by name
 OUTLINES_TOGETHER: Final = 100

@@ -49,7 +49,9 @@ class Definition(_message.Message):
     """For people; not in the fingerprint. At most 4 KiB."""
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___StepDefinition]:
-        """All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000."""
+        """All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+        descriptions, in all places, at most 2 MiB together.
+        """
 
     @_builtins.property
     def hooks(self) -> Global___Hooks:
@@ -605,7 +607,7 @@ class StepPolicy(_message.Message):
 
     @_builtins.property
     def permits(self) -> _containers.RepeatedCompositeFieldContainer[Global___PermitRequirement]:
-        """Permits that are held while the step runs: all or none. Empty: none."""
+        """Permits that are held while the step runs: all or none. Empty: none. At most 32."""
 
     def __init__(
         self,
@@ -669,7 +671,7 @@ class RetryPolicy(_message.Message):
 
     @_builtins.property
     def non_retryable_types(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Failure types that are never retried, compared exactly. Empty: none."""
+        """Failure types that are never retried, compared exactly. Empty: none. At most 100."""
 
     def __init__(
         self,

@@ -152,7 +152,7 @@ def _replay(message: resource_pb2.BatchReplay, faults: Faults) -> bytes:
 
 def _resolve(message: resource_pb2.BatchResolveStep, faults: Faults) -> bytes:
     values.name(message.step, "operation.resolve_step.step", STEP_NAME, faults)
-    return packed(ResolveArguments(message.step, verbs.resolution(message.resolution, faults)))
+    return packed(ResolveArguments(message.step, verbs.resolution(message.resolution, faults, "operation.resolve_step.resolution")))
 
 
 def _step_options(message: resource_pb2.BatchUpdateStepOptions, faults: Faults) -> bytes:

@@ -15,7 +15,7 @@ from perdure_server.kernel.validation import STEP_NAME
 from perdure_server.kernel.values import Payload, RetryPolicy
 from perdure_server.kernel.workflow import WorkflowState
 from perdure_server.rpc.decode import values
-from perdure_server.rpc.decode.workflows import page_size
+from perdure_server.rpc.decode.workflows import known_view, page_size
 from perdure_server.rpc.faults import Faults
 
 _JOINS: Final = {
@@ -93,6 +93,7 @@ def list_query(message: wire.ListChildrenRequest) -> tuple[ChildQuery, int]:
     if not known.issuperset(message.states):
         faults.add("states", "names a state that is not known")
     size = page_size(message.page_size, faults)
+    known_view(message.view, faults)
     faults.check()
     states = frozenset(WorkflowState(state) for state in message.states)
     return ChildQuery(found, message.step, states, message.view == workflow_pb2.WORKFLOW_VIEW_FULL), size

@@ -1,5 +1,6 @@
 """Which workflows: the one typed filter, and what lists, counts and watches of many ask beside it."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from perdure_server.ports.store import WorkflowQuery
 from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.decode import values
 from perdure_server.rpc.decode.operations import time_range
-from perdure_server.rpc.decode.workflows import page_size
+from perdure_server.rpc.decode.workflows import known_view, page_size
 from perdure_server.rpc.faults import Faults
 
 _List = wire.ListWorkflowsRequest
@@ -76,10 +77,7 @@ def rounds(message: wire.ListRoundsRequest) -> tuple[WorkflowKey, int, Detail]:
 
 def view(asked: int, faults: Faults) -> Detail:
     """How much of each; BASIC unless asked."""
-    if asked not in workflow_pb2.WorkflowView.values():
-        faults.add("view", "is not known")
-        return Detail.BASIC
-    return Detail(asked or Detail.BASIC)
+    return Detail(asked or Detail.BASIC) if known_view(asked, faults) else Detail.BASIC
 
 
 def selection(namespace: str, message: filter_pb2.WorkflowFilter, faults: Faults, descending: bool = True) -> Selection:
@@ -88,8 +86,7 @@ def selection(namespace: str, message: filter_pb2.WorkflowFilter, faults: Faults
     known = {int(state) for state in WorkflowState}
     if not known.issuperset(message.states):
         faults.add("filter.states", "names a state that is not known")
-    if not set(workflow_pb2.Phase.values()[1:]).issuperset(message.phases):
-        faults.add("filter.phases", "names a phase that is not known")
+    check_phases(message.phases, "filter.phases", faults)
     start_from, start_before = time_range(message.start_time, "filter.start_time", faults)
     end_from, end_before = time_range(message.end_time, "filter.end_time", faults)
     query = WorkflowQuery(
@@ -117,6 +114,12 @@ def selection(namespace: str, message: filter_pb2.WorkflowFilter, faults: Faults
         parent=parent,
         parent_step=message.parent_step,
     )
+
+
+def check_phases(asked: Iterable[int], field: str, faults: Faults) -> None:
+    """Note phases that the server does not know."""
+    if not set(workflow_pb2.Phase.values()[1:]).issuperset(asked):
+        faults.add(field, "names a phase that is not known")
 
 
 def _parent(message: filter_pb2.WorkflowFilter, namespace: str, faults: Faults) -> tuple[str, str, int | None] | None:

@@ -32,7 +32,7 @@ def put_conditions(message: PutMessage, put: str, owned: Collection[str]) -> Con
     faults = Faults()
     values.identifier(message.request_id, "request_id", faults)
     if len(etag) > rpc_limits.ETAG:
-        faults.add("etag", "is none that this server gave out")
+        faults.add(f"{put}.etag", "is none that this server gave out")
     faults.check()
     return Conditions(message.request_id, etag, message.validate_only, content_of(message, put, owned))
 

@@ -95,18 +95,18 @@ def _conditional(message: VerbMessage, faults: Faults) -> tuple[Ref, Conditions]
     return found, Conditions(message.request_id, message.etag, getattr(message, "validate_only", False), content)
 
 
-def resolution(message: resource_pb2.StepResolution, faults: Faults) -> Resolution:
+def resolution(message: resource_pb2.StepResolution, faults: Faults, field: str = "resolution") -> Resolution:
     """How a step is settled."""
     decoder = _RESOLUTIONS.get(message.WhichOneof("resolution") or "")
     if decoder is None:
-        faults.add("resolution", "is not set: completed, failed, retry or pass_over")
+        faults.add(field, "is not set: completed, failed, retry or pass_over")
         return PassedOver()
-    return decoder(message, faults)
+    return decoder(message, field, faults)
 
 
-_RESOLUTIONS: Final[dict[str, Callable[[Any, Faults], Resolution]]] = {
-    "completed": lambda message, faults: workers.completed(message.completed, "resolution.completed", faults),
-    "failed": lambda message, faults: Failed(values.failure(message.failed, "resolution.failed", faults)),
-    "retry": lambda message, _: Retried(message.retry.clear_checkpoint),
-    "pass_over": lambda _message, _faults: PassedOver(),
+_RESOLUTIONS: Final[dict[str, Callable[[Any, str, Faults], Resolution]]] = {
+    "completed": lambda message, field, faults: workers.completed(message.completed, f"{field}.completed", faults),
+    "failed": lambda message, field, faults: Failed(values.failure(message.failed, f"{field}.failed", faults)),
+    "retry": lambda message, *_: Retried(message.retry.clear_checkpoint),
+    "pass_over": lambda *_: PassedOver(),
 }

@@ -76,7 +76,7 @@ def hello(message: worker_service_pb2.Hello, definitions: Offered) -> Hello:
     namespace, pools = _pools(message, definitions, faults)
     lease = values.duration(message.lease, "lease", faults) if message.HasField("lease") else 0
     labels = values.labels(message.labels, "labels", faults, limits.WORKER_LABELS)
-    faults.check()
+    faults.check("hello.")
     return Hello(
         namespace=namespace,
         worker_id=message.worker_id,
@@ -216,7 +216,13 @@ def _pool(message: claim_pb2.Pool, field: str, definitions: Offered, faults: Fau
 
 def _contracts(message: claim_pb2.Pool, field: str, definitions: Offered, faults: Faults) -> dict[str, str]:
     contracts = dict(message.step_contracts)
-    for name in [*contracts, *message.steps]:
+    if len(contracts) > limits.STEPS:
+        faults.add(f"{field}.step_contracts", f"has more than {limits.STEPS} entries")
+    for name, contract in contracts.items():
+        values.name(name, f"{field}.step_contracts", STEP_NAME, faults)
+        if len(contract) > limits.ID_LENGTH:
+            faults.add(f"{field}.step_contracts", f"has a contract of more than {limits.ID_LENGTH} characters, for step {name!r}")
+    for name in message.steps:
         values.name(name, f"{field}.steps", STEP_NAME, faults)
     if message.HasField("definition_index"):
         if 0 <= message.definition_index < len(definitions):

@@ -120,14 +120,21 @@ def ref(message: workflow_pb2.WorkflowRef) -> Ref:
     return found
 
 
-def watch(message: workflow_service_pb2.WatchRequest) -> Ref:
-    """The workflow to watch. Raises FieldViolation with all faults."""
+def look(message: workflow_service_pb2.GetWorkflowRequest | workflow_service_pb2.WatchRequest) -> Ref:
+    """The workflow to get or to watch. Raises FieldViolation with all faults."""
     faults = Faults()
     found = values.ref(message.workflow, "workflow", faults)
-    if message.view not in workflow_pb2.WorkflowView.values():
-        faults.add("view", "is not known")
+    known_view(message.view, faults)
     faults.check()
     return found
+
+
+def known_view(asked: int, faults: Faults) -> bool:
+    """Whether the server knows this view; noted if not."""
+    if asked in workflow_pb2.WorkflowView.values():
+        return True
+    faults.add("view", "is not known")
+    return False
 
 
 def result_wait(message: workflow_service_pb2.WaitForResultRequest) -> tuple[Ref, int]:

@@ -22,6 +22,7 @@ from perdure_server.kernel.values import Failure
 from perdure_server.kernel.workflow import Event, Step, StepState, Workflow
 from perdure_server.rpc import page_tokens
 from perdure_server.rpc.encode import values
+from perdure_server.rpc.filling import Filling
 
 _Wire = workflow_pb2.Attempt
 _OF_FAILURES: Final = {
@@ -80,10 +81,14 @@ def response(
     after = page_tokens.decode_key(scope, request.page_token)
     rows = sorted((row for row in _rows(view, step) if row.key > after), key=lambda row: row.key)
     answer = workflow_service_pb2.ListAttemptsResponse()
-    for row in rows[:size]:
-        _fill(answer.attempts.add(), row, view.workflow)
-    if len(rows) > size:
-        answer.next_page_token = page_tokens.encode_key(scope, rows[size - 1].key)
+    filling = Filling(size)
+    for place, row in enumerate(rows):
+        message = _Wire()
+        _fill(message, row, view.workflow)
+        if not filling.takes(message):
+            answer.next_page_token = page_tokens.encode_key(scope, rows[place - 1].key)
+            break
+        answer.attempts.append(message)
     return answer
 
 

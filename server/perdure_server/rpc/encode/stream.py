@@ -104,7 +104,7 @@ def how_many_fit(claims: Sequence[GrantedClaim]) -> int:
     size = 0
     for index, claim in enumerate(claims):
         size += claim_size(claim)
-        if index and size > limits.RESPONSE:
+        if index and size > limits.RESPONSE - limits.POOL_STATUSES:
             return index
     return len(claims)
 
@@ -116,6 +116,8 @@ def claim_size(claim: GrantedClaim) -> int:
         size += _payload_size(value)
     for woken in claim.wakes:
         size += _payload_size(woken.payload)
+    for failure in claim.failed_inputs.values():
+        size += len(failure.message) + _payload_size(failure.details)
     return size + _payload_size(claim.checkpoint)
 
 

@@ -9,6 +9,7 @@ from perdure.v1 import workflow_pb2 as wire
 from perdure.v1 import workflow_service_pb2 as service
 from perdure_server.engine.explain import queue_of
 from perdure_server.engine.values import CancelAccepted, QueueFact, Signalled, Started, View, etag_of
+from perdure_server.kernel import limits
 from perdure_server.kernel.definition import HookKind, StepDefinition, StepKind
 from perdure_server.kernel.seal import next_wake
 from perdure_server.kernel.timing import step_due
@@ -49,8 +50,19 @@ def workflow(target: wire.Workflow, view: View, detail: wire.WorkflowView.ValueT
         return
     with_payloads = detail == wire.WORKFLOW_VIEW_FULL
     _steps(target, view, with_payloads)
+    if len(target.steps) * limits.FAILURE_MESSAGE > limits.FAILURES_TOLD:
+        _shorten(target)
     if with_payloads:
         _payloads(target, view.workflow)
+
+
+def _shorten(target: wire.Workflow) -> None:
+    failures = [step.failure for step in target.steps if step.HasField("failure")]
+    texts = [failure.message.encode() for failure in failures]
+    if sum(map(len, texts)) > limits.FAILURES_TOLD:
+        share = limits.FAILURES_TOLD // len(texts)
+        for failure, text in zip(failures, texts, strict=True):
+            failure.message = text[:share].decode(errors="ignore")
 
 
 def basic(target: wire.Workflow, source: Workflow, facts: Mapping[str, QueueFact] = _NO_FACTS) -> None:

@@ -212,7 +212,8 @@ type Definition struct {
 	WorkflowType string `protobuf:"bytes,1,opt,name=workflow_type,json=workflowType,proto3" json:"workflow_type,omitempty"`
 	// The author's own version: raised when the meaning of an output, checkpoint or input changes. May be empty.
 	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	// All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+	// All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+	// descriptions, in all places, at most 2 MiB together.
 	Steps []*StepDefinition `protobuf:"bytes,3,rep,name=steps,proto3" json:"steps,omitempty"`
 	// The step whose output is the workflow's. Empty: the last ordinary step listed; its name is then part of the
 	// fingerprint, though the order of listing is not.
@@ -1118,7 +1119,7 @@ type StepPolicy struct {
 	QueueTimeout *durationpb.Duration `protobuf:"bytes,8,opt,name=queue_timeout,json=queueTimeout,proto3" json:"queue_timeout,omitempty"`
 	// What a step without attempts left does to its workflow. Unspecified: FAIL_WORKFLOW.
 	OnExhausted StepPolicy_OnExhausted `protobuf:"varint,9,opt,name=on_exhausted,json=onExhausted,proto3,enum=perdure.v1.StepPolicy_OnExhausted" json:"on_exhausted,omitempty"`
-	// Permits that are held while the step runs: all or none. Empty: none.
+	// Permits that are held while the step runs: all or none. Empty: none. At most 32.
 	Permits []*PermitRequirement `protobuf:"bytes,10,rep,name=permits,proto3" json:"permits,omitempty"`
 	// For map steps: how many children are open at once. Absent: 100; 1 to 1,000.
 	MaxInFlight *int32 `protobuf:"varint,11,opt,name=max_in_flight,json=maxInFlight,proto3,oneof" json:"max_in_flight,omitempty"`
@@ -1260,7 +1261,7 @@ type RetryPolicy struct {
 	MaxInterval *durationpb.Duration `protobuf:"bytes,5,opt,name=max_interval,json=maxInterval,proto3" json:"max_interval,omitempty"`
 	// Share of the interval that is random, 0 to 1. Absent: 0.2.
 	Jitter *float64 `protobuf:"fixed64,6,opt,name=jitter,proto3,oneof" json:"jitter,omitempty"`
-	// Failure types that are never retried, compared exactly. Empty: none.
+	// Failure types that are never retried, compared exactly. Empty: none. At most 100.
 	NonRetryableTypes []string `protobuf:"bytes,7,rep,name=non_retryable_types,json=nonRetryableTypes,proto3" json:"non_retryable_types,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

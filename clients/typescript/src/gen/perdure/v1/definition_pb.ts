@@ -40,7 +40,8 @@ export type Definition = Message<"perdure.v1.Definition"> & {
   version: string;
 
   /**
-   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+   * descriptions, in all places, at most 2 MiB together.
    *
    * @generated from field: repeated perdure.v1.StepDefinition steps = 3;
    */
@@ -615,7 +616,7 @@ export type StepPolicy = Message<"perdure.v1.StepPolicy"> & {
   onExhausted: StepPolicy_OnExhausted;
 
   /**
-   * Permits that are held while the step runs: all or none. Empty: none.
+   * Permits that are held while the step runs: all or none. Empty: none. At most 32.
    *
    * @generated from field: repeated perdure.v1.PermitRequirement permits = 10;
    */
@@ -790,7 +791,7 @@ export type RetryPolicy = Message<"perdure.v1.RetryPolicy"> & {
   jitter?: number | undefined;
 
   /**
-   * Failure types that are never retried, compared exactly. Empty: none.
+   * Failure types that are never retried, compared exactly. Empty: none. At most 100.
    *
    * @generated from field: repeated string non_retryable_types = 7;
    */

@@ -158,7 +158,8 @@ private static final long serialVersionUID = 0L;
   private java.util.List<io.perdure.v1.StepDefinition> steps_;
   /**
    * <pre>
-   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+   * descriptions, in all places, at most 2 MiB together.
    * </pre>
    *
    * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -169,7 +170,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+   * descriptions, in all places, at most 2 MiB together.
    * </pre>
    *
    * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -181,7 +183,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+   * descriptions, in all places, at most 2 MiB together.
    * </pre>
    *
    * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -192,7 +195,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+   * descriptions, in all places, at most 2 MiB together.
    * </pre>
    *
    * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -203,7 +207,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+   * descriptions, in all places, at most 2 MiB together.
    * </pre>
    *
    * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1120,7 +1125,8 @@ private static final long serialVersionUID = 0L;
 
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1134,7 +1140,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1148,7 +1155,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1162,7 +1170,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1183,7 +1192,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1201,7 +1211,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1221,7 +1232,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1242,7 +1254,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1260,7 +1273,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1278,7 +1292,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1297,7 +1312,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1314,7 +1330,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1331,7 +1348,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1342,7 +1360,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1356,7 +1375,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1371,7 +1391,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1382,7 +1403,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -1394,7 +1416,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+     * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+     * descriptions, in all places, at most 2 MiB together.
      * </pre>
      *
      * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>

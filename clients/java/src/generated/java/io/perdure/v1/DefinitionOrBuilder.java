@@ -52,7 +52,8 @@ public interface DefinitionOrBuilder extends
 
   /**
    * <pre>
-   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+   * descriptions, in all places, at most 2 MiB together.
    * </pre>
    *
    * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -61,7 +62,8 @@ public interface DefinitionOrBuilder extends
       getStepsList();
   /**
    * <pre>
-   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+   * descriptions, in all places, at most 2 MiB together.
    * </pre>
    *
    * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -69,7 +71,8 @@ public interface DefinitionOrBuilder extends
   io.perdure.v1.StepDefinition getSteps(int index);
   /**
    * <pre>
-   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+   * descriptions, in all places, at most 2 MiB together.
    * </pre>
    *
    * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -77,7 +80,8 @@ public interface DefinitionOrBuilder extends
   int getStepsCount();
   /**
    * <pre>
-   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+   * descriptions, in all places, at most 2 MiB together.
    * </pre>
    *
    * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>
@@ -86,7 +90,8 @@ public interface DefinitionOrBuilder extends
       getStepsOrBuilderList();
   /**
    * <pre>
-   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000.
+   * All steps, in any order: ordinary ones, and those named by hooks or as compensations. 1 to 2,000; their names and
+   * descriptions, in all places, at most 2 MiB together.
    * </pre>
    *
    * <code>repeated .perdure.v1.StepDefinition steps = 3;</code>

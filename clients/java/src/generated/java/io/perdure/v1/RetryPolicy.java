@@ -291,7 +291,7 @@ private static final long serialVersionUID = 0L;
       com.google.protobuf.LazyStringArrayList.emptyList();
   /**
    * <pre>
-   * Failure types that are never retried, compared exactly. Empty: none.
+   * Failure types that are never retried, compared exactly. Empty: none. At most 100.
    * </pre>
    *
    * <code>repeated string non_retryable_types = 7;</code>
@@ -303,7 +303,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Failure types that are never retried, compared exactly. Empty: none.
+   * Failure types that are never retried, compared exactly. Empty: none. At most 100.
    * </pre>
    *
    * <code>repeated string non_retryable_types = 7;</code>
@@ -314,7 +314,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Failure types that are never retried, compared exactly. Empty: none.
+   * Failure types that are never retried, compared exactly. Empty: none. At most 100.
    * </pre>
    *
    * <code>repeated string non_retryable_types = 7;</code>
@@ -326,7 +326,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Failure types that are never retried, compared exactly. Empty: none.
+   * Failure types that are never retried, compared exactly. Empty: none. At most 100.
    * </pre>
    *
    * <code>repeated string non_retryable_types = 7;</code>
@@ -1441,7 +1441,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Failure types that are never retried, compared exactly. Empty: none.
+     * Failure types that are never retried, compared exactly. Empty: none. At most 100.
      * </pre>
      *
      * <code>repeated string non_retryable_types = 7;</code>
@@ -1454,7 +1454,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Failure types that are never retried, compared exactly. Empty: none.
+     * Failure types that are never retried, compared exactly. Empty: none. At most 100.
      * </pre>
      *
      * <code>repeated string non_retryable_types = 7;</code>
@@ -1465,7 +1465,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Failure types that are never retried, compared exactly. Empty: none.
+     * Failure types that are never retried, compared exactly. Empty: none. At most 100.
      * </pre>
      *
      * <code>repeated string non_retryable_types = 7;</code>
@@ -1477,7 +1477,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Failure types that are never retried, compared exactly. Empty: none.
+     * Failure types that are never retried, compared exactly. Empty: none. At most 100.
      * </pre>
      *
      * <code>repeated string non_retryable_types = 7;</code>
@@ -1490,7 +1490,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Failure types that are never retried, compared exactly. Empty: none.
+     * Failure types that are never retried, compared exactly. Empty: none. At most 100.
      * </pre>
      *
      * <code>repeated string non_retryable_types = 7;</code>
@@ -1509,7 +1509,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Failure types that are never retried, compared exactly. Empty: none.
+     * Failure types that are never retried, compared exactly. Empty: none. At most 100.
      * </pre>
      *
      * <code>repeated string non_retryable_types = 7;</code>
@@ -1527,7 +1527,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Failure types that are never retried, compared exactly. Empty: none.
+     * Failure types that are never retried, compared exactly. Empty: none. At most 100.
      * </pre>
      *
      * <code>repeated string non_retryable_types = 7;</code>
@@ -1545,7 +1545,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Failure types that are never retried, compared exactly. Empty: none.
+     * Failure types that are never retried, compared exactly. Empty: none. At most 100.
      * </pre>
      *
      * <code>repeated string non_retryable_types = 7;</code>
@@ -1560,7 +1560,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Failure types that are never retried, compared exactly. Empty: none.
+     * Failure types that are never retried, compared exactly. Empty: none. At most 100.
      * </pre>
      *
      * <code>repeated string non_retryable_types = 7;</code>

@@ -142,7 +142,7 @@ public interface RetryPolicyOrBuilder extends
 
   /**
    * <pre>
-   * Failure types that are never retried, compared exactly. Empty: none.
+   * Failure types that are never retried, compared exactly. Empty: none. At most 100.
    * </pre>
    *
    * <code>repeated string non_retryable_types = 7;</code>
@@ -152,7 +152,7 @@ public interface RetryPolicyOrBuilder extends
       getNonRetryableTypesList();
   /**
    * <pre>
-   * Failure types that are never retried, compared exactly. Empty: none.
+   * Failure types that are never retried, compared exactly. Empty: none. At most 100.
    * </pre>
    *
    * <code>repeated string non_retryable_types = 7;</code>
@@ -161,7 +161,7 @@ public interface RetryPolicyOrBuilder extends
   int getNonRetryableTypesCount();
   /**
    * <pre>
-   * Failure types that are never retried, compared exactly. Empty: none.
+   * Failure types that are never retried, compared exactly. Empty: none. At most 100.
    * </pre>
    *
    * <code>repeated string non_retryable_types = 7;</code>
@@ -171,7 +171,7 @@ public interface RetryPolicyOrBuilder extends
   java.lang.String getNonRetryableTypes(int index);
   /**
    * <pre>
-   * Failure types that are never retried, compared exactly. Empty: none.
+   * Failure types that are never retried, compared exactly. Empty: none. At most 100.
    * </pre>
    *
    * <code>repeated string non_retryable_types = 7;</code>

@@ -738,7 +738,7 @@ private static final long serialVersionUID = 0L;
   private java.util.List<io.perdure.v1.PermitRequirement> permits_;
   /**
    * <pre>
-   * Permits that are held while the step runs: all or none. Empty: none.
+   * Permits that are held while the step runs: all or none. Empty: none. At most 32.
    * </pre>
    *
    * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -749,7 +749,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Permits that are held while the step runs: all or none. Empty: none.
+   * Permits that are held while the step runs: all or none. Empty: none. At most 32.
    * </pre>
    *
    * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -761,7 +761,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Permits that are held while the step runs: all or none. Empty: none.
+   * Permits that are held while the step runs: all or none. Empty: none. At most 32.
    * </pre>
    *
    * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -772,7 +772,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Permits that are held while the step runs: all or none. Empty: none.
+   * Permits that are held while the step runs: all or none. Empty: none. At most 32.
    * </pre>
    *
    * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -783,7 +783,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Permits that are held while the step runs: all or none. Empty: none.
+   * Permits that are held while the step runs: all or none. Empty: none. At most 32.
    * </pre>
    *
    * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2649,7 +2649,7 @@ private static final long serialVersionUID = 0L;
 
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2663,7 +2663,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2677,7 +2677,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2691,7 +2691,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2712,7 +2712,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2730,7 +2730,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2750,7 +2750,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2771,7 +2771,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2789,7 +2789,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2807,7 +2807,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2826,7 +2826,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2843,7 +2843,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2860,7 +2860,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2871,7 +2871,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2885,7 +2885,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2900,7 +2900,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2911,7 +2911,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -2923,7 +2923,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Permits that are held while the step runs: all or none. Empty: none.
+     * Permits that are held while the step runs: all or none. Empty: none. At most 32.
      * </pre>
      *
      * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>

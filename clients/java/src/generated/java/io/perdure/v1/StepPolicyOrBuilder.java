@@ -227,7 +227,7 @@ public interface StepPolicyOrBuilder extends
 
   /**
    * <pre>
-   * Permits that are held while the step runs: all or none. Empty: none.
+   * Permits that are held while the step runs: all or none. Empty: none. At most 32.
    * </pre>
    *
    * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -236,7 +236,7 @@ public interface StepPolicyOrBuilder extends
       getPermitsList();
   /**
    * <pre>
-   * Permits that are held while the step runs: all or none. Empty: none.
+   * Permits that are held while the step runs: all or none. Empty: none. At most 32.
    * </pre>
    *
    * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -244,7 +244,7 @@ public interface StepPolicyOrBuilder extends
   io.perdure.v1.PermitRequirement getPermits(int index);
   /**
    * <pre>
-   * Permits that are held while the step runs: all or none. Empty: none.
+   * Permits that are held while the step runs: all or none. Empty: none. At most 32.
    * </pre>
    *
    * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -252,7 +252,7 @@ public interface StepPolicyOrBuilder extends
   int getPermitsCount();
   /**
    * <pre>
-   * Permits that are held while the step runs: all or none. Empty: none.
+   * Permits that are held while the step runs: all or none. Empty: none. At most 32.
    * </pre>
    *
    * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
@@ -261,7 +261,7 @@ public interface StepPolicyOrBuilder extends
       getPermitsOrBuilderList();
   /**
    * <pre>
-   * Permits that are held while the step runs: all or none. Empty: none.
+   * Permits that are held while the step runs: all or none. Empty: none. At most 32.
    * </pre>
    *
    * <code>repeated .perdure.v1.PermitRequirement permits = 10;</code>
