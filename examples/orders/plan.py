@@ -20,6 +20,7 @@ def order_definition(orders: Orders, stock: Stock) -> Definition:
     @order.compensation(reserve)
     def release(ctx: Context[None], input: Order) -> None:
         # In doubt or not: nothing reserved is a state, and may be said twice.
+        print(f"{input.number}: the reservation is undone", flush=True)
         stock.reserve(input.number, input.article, 0, ctx.fence)
 
     @order.step(after=reserve)
@@ -27,7 +28,8 @@ def order_definition(orders: Orders, stock: Stock) -> Definition:
         stock.charge(ctx.idempotency_key, reference(ctx), input.cents)
 
     @order.compensation(charge)
-    def refund(ctx: Context[None]) -> None:
+    def refund(ctx: Context[None], input: Order) -> None:
+        print(f"{input.number}: the charge is undone", flush=True)
         stock.refund(reference(ctx))
 
     @order.step(after=charge)

@@ -100,6 +100,7 @@ class Worker:
         self.silent_for: dict[str, int] = {}
         self._ids = itertools.count(1)
         self._pending: dict[int, str] = {}
+        self._offered: set[str] = set()  # tokens whose slots were offered with results, on this stream
         self._tasks: list[asyncio.Task[None]] = []
         self.welcome: Welcome
         self.stream: WorkerStream
@@ -113,6 +114,7 @@ class Worker:
         self.welcome, self.stream = await self.engine.connect(said)
         self.ended = False
         self._pending.clear()
+        self._offered.clear()
         for token, _ in self.welcome.lost:
             self.held.pop(token, None)
         for pool in self.pools:
@@ -169,6 +171,8 @@ class Worker:
         self._pending[number] = claim.token
         self.sent[number] = (claim, outcome)
         wants = self.want_next if want_next is None else want_next
+        if wants:
+            self._offered.add(claim.token)
         self.stream.results([ResultIn(claim.token, outcome, wants, last_frame_seq, number)])
         return number
 
@@ -248,8 +252,7 @@ class Worker:
 
     def _free(self, token: str) -> None:
         claim = self.held.pop(token, None)
-        sent = token in self._pending.values()
-        if claim is not None and not sent and not self.stream.closed and self.gone is None:
+        if claim is not None and token not in self._offered and not self.stream.closed and self.gone is None:
             with suppress(Exception):
                 self.stream.credit(claim.pool, 1)
 

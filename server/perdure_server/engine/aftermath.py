@@ -81,6 +81,7 @@ class Aftermath:
     def deliver(self, workflow: Workflow, definition: Definition, made: Grant) -> None:
         """Send a claim that the instance has to the pool whose slot it took."""
         claim = build_claim(definition, workflow, made.step, made.slot.pool, self._clock.now())
+        made.slot.gone = True
         if has_refs(claim):
             self._supervisor.run(self._deliver_resolved(workflow, claim, made), "deliver")
         else:

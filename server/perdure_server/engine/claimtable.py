@@ -57,19 +57,19 @@ class LocalClaim:
         self.missed = 0
 
     def begin_settling(self, want_next: bool) -> None:
-        """A result came. Its slot is offered to what this very result unlocks, before anybody else is told of it; once per claim."""
+        """A result came. Its slot is offered to what this very result unlocks, before anybody else is told of it; once per claim.
+
+        It stays offered whatever the answer, as the activity is over: a result that comes again offers nothing more.
+        """
         self.settling += 1
         self.acknowledged = True
         if want_next and not self.offered and not self.pool.closed:
             self.offered = True
             self.pool.credit += 1
 
-    def end_settling(self, stays: bool) -> None:
-        """The result is answered. `stays`: it was not taken, so the claim still fills its slot."""
+    def end_settling(self) -> None:
+        """The result is answered."""
         self.settling -= 1
-        if stays and self.offered and self.pool.credit > 0:
-            self.offered = False
-            self.pool.credit -= 1
 
 
 class ClaimTable:

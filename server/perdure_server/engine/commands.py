@@ -86,10 +86,14 @@ class StartCommand(_Plain, OfTombstones):
 
 
 class Settlement(Struct, frozen=True):
-    """The answer to a result: whether it was a repeat, and the claims (step, claim_no) that travel with the answer."""
+    """The answer to a result: whether it was a repeat, and the claims (step, claim_no) that travel with the answer.
+
+    `grants` hold the slots that are reserved for them: whoever makes the answer sends them out or gives them back. A repeat has none.
+    """
 
     duplicate: bool
     next_claims: tuple[tuple[str, int], ...] = ()
+    grants: tuple[Grant, ...] = ()
 
 
 class ReportCommand(_Plain):
@@ -107,10 +111,11 @@ class ReportCommand(_Plain):
         if not report(draft, self._command):
             return Settlement(True, self._undelivered(draft))
         granted = turn.grant_ready(self._prefer, returned=True)
-        returned = tuple((made.step, draft.step(made.step).claim_no) for made in turn.grants if made.returned)
+        grants = tuple(made for made in turn.grants if made.returned)
+        returned = tuple((made.step, draft.step(made.step).claim_no) for made in grants)
         if granted:
             remember_next(draft, self._command.step, self._command.nonce, returned)
-        return Settlement(False, returned)
+        return Settlement(False, returned, grants)
 
     def shrink(self) -> bool:
         """A result that cannot be stored becomes a failure; Complete is never refused for the document's size."""

@@ -36,12 +36,13 @@ class Pool:
         self.prepare: Callable[[str], Awaitable[None]] | None = None  # opens the session that a unary claim gets
 
 
-class Slot(Struct, frozen=True):
-    """A slot that is reserved for a step of this queue."""
+class Slot(Struct):
+    """A slot that is reserved for a step of this queue. It goes out with its claim or is given back: one of both, once."""
 
     pool: Pool
     ticket: Ticket
     queue: str
+    gone: bool = False
 
 
 class Desk:
@@ -128,10 +129,18 @@ class Desk:
         return slot
 
     def release(self, slot: Slot) -> None:
-        """The claim was not written after all."""
+        """The claim was not written after all, or reached nobody. Nothing happens to a slot that is gone."""
+        if slot.gone:
+            return
+        slot.gone = True
         slot.pool.credit += 1
         slot.pool.released()
         self.look(slot.pool)
+
+    def occupy(self, pool: Pool) -> None:
+        """A claim for which no slot is reserved here, from an answer that is repeated, fills one all the same."""
+        pool.credit -= 1
+        self._idle = None
 
     def idle_queues(self) -> list[str]:
         """Queues with free slots."""

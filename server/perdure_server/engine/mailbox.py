@@ -260,12 +260,12 @@ class Mailboxes:
 
     def _keep_found(self, found: Workflow, definition: Definition, pending: Pending[Any], turn: Turn) -> None:
         # Others have written since: of what the write did, its claims can still be told apart.
+        # What travels with an answer comes again with the answer to a repeat, which finds a slot then.
         for made in turn.grants:
-            if made.stands(found):
+            if made.stands(found) and not made.returned:
                 turn.reserved = [slot for slot in turn.reserved if slot is not made.slot]
                 pending.delivered = True
-                if not made.returned:
-                    self.on_grant_found(found, definition, made)
+                self.on_grant_found(found, definition, made)
 
     async def _lost_race(self, workflow_id: bytes, box: _Box) -> Workflow | None:
         self.conflicts += 1

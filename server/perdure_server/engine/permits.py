@@ -247,18 +247,19 @@ class Permits:
     async def _claim(self, waiter: Waiter, slot: Slot, parts: tuple[HeldPermit, ...]) -> None:
         """Write the claim with its permits. They go back only when it is known that no such write can succeed any more."""
         waited = self._clock.unshifted() - waiter.entered
-        ticket = replace(slot.ticket, permits=parts, permits_for=(waiter.taken_for.run_id, waiter.taken_for.revision), waited=waited)
+        permits_for = (waiter.taken_for.run_id, waiter.taken_for.revision)
+        slot.ticket = replace(slot.ticket, permits=parts, permits_for=permits_for, waited=waited)
         namespace = waiter.workflow.key.namespace
         granted = False
         try:
             if not await self._prepared(slot):
-                self.give_back(namespace, parts, ticket.nonce)
+                self.give_back(namespace, parts, slot.ticket.nonce)
                 self._supervisor.run(self._enter_again(waiter.workflow.workflow_id, waiter.name), "permits enter")
                 return
-            granted = await self._write(waiter, replace(slot, ticket=ticket))
+            granted = await self._write(waiter, slot)
         except Rejection as error:
             if error.reason is not Reason.DEFINITION_NOT_FOUND:  # judged without the instance
-                self.give_back(namespace, parts, ticket.nonce)
+                self.give_back(namespace, parts, slot.ticket.nonce)
         finally:
             if not granted:
                 self.desk.release(slot)
@@ -279,10 +280,8 @@ class Permits:
             try:
                 await self._mailboxes.submit(workflow_id, GrantCommand(waiter.name, slot))
             except PermitsLacking:
-                followed = await self._follow(waiter, slot)
-                if followed is None:
+                if not await self._follow(waiter, slot):
                     break
-                slot = followed
             else:
                 return True
         found = self._mailboxes.known(workflow_id)
@@ -295,11 +294,11 @@ class Permits:
         await self._clock.sleep(_AGAIN)  # what refused it may be a view that is not fresh yet
         self.enter(workflow_id, name, None)
 
-    async def _follow(self, waiter: Waiter, slot: Slot) -> Slot | None:
+    async def _follow(self, waiter: Waiter, slot: Slot) -> bool:
         """The race is lost: stamp the permits anew, if they are still held, for the workflow as it is now."""
         found = self._mailboxes.known(waiter.workflow.workflow_id)
         if found is None or found.run_id != waiter.taken_for.run_id or slot.ticket.permits_for == (found.run_id, found.revision):
-            return None
+            return False
         key, nonce = found.key, slot.ticket.nonce
         stamps = [
             self.line(key.namespace, part.resource, part.key).box(part.stripe).stamp(nonce, found.revision)
@@ -307,8 +306,9 @@ class Permits:
             if part.kept
         ]
         if not all(await asyncio.gather(*stamps)):
-            return None
-        return replace(slot, ticket=replace(slot.ticket, permits_for=(found.run_id, found.revision)))
+            return False
+        slot.ticket = replace(slot.ticket, permits_for=(found.run_id, found.revision))
+        return True
 
     def give_back(self, namespace: str, parts: Sequence[HeldPermit], nonce: str) -> None:
         """These units hold no claim, for sure."""

@@ -9,11 +9,12 @@ from perdure_server.engine.claimtable import LocalClaim
 from perdure_server.engine.commands import ReportCommand, Settlement, outcome_digest
 from perdure_server.engine.desk import Pool
 from perdure_server.engine.grants import build_claim, has_refs, resolve_claim
+from perdure_server.engine.pending import stopped
 from perdure_server.engine.rounds import submit_to_run
 from perdure_server.engine.spill import payloads_of
 from perdure_server.engine.streams import WorkerStream
 from perdure_server.engine.subject import Subject, about
-from perdure_server.engine.values import GrantedClaim, ResultIn, SettledOut
+from perdure_server.engine.values import ClaimsOut, GrantedClaim, ResultIn, SettledOut
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.outcomes import Report
@@ -48,24 +49,37 @@ class Results:
         self._desk = engine.desk
         self._spill = engine.spill
         self._turns = engine.turns
+        self._supervisor = engine.supervisor
         self._count = meter.count
 
     async def complete(self, result: ResultIn) -> SettledOut:
         """A unary result. Raises Rejection, FieldViolation, StoreError."""
         local = self._local(result.token)
-        if local is None:
-            answer = await self.settle(result, None)
-        else:
-            local.begin_settling(result.want_next)
-            answer = SettledOut(result.result_id, error=StoreUnavailable("the call was cancelled"))
-            try:
-                # Without want_next the caller looks for claims on its stream only, so they go there.
-                answer = await self.settle(result, local.pool if result.want_next else None, local.stream)
-            finally:
-                self.conclude(local, answer)
+        answer = await (self.settle(result, None) if local is None else self._complete_here(result, local))
         if answer.error is not None:
             raise answer.error
         return answer
+
+    async def _complete_here(self, result: ResultIn, local: LocalClaim) -> SettledOut:
+        """Of a claim that a stream of this server has. It outlives its caller, so that no slot and no next claim is lost with the call."""
+        local.begin_settling(result.want_next)
+        caller: asyncio.Future[SettledOut] = asyncio.get_running_loop().create_future()
+        self._supervisor.run(self._settle_for(result, local, caller), "complete")
+        if self._supervisor.closed:
+            raise stopped()
+        return await caller
+
+    async def _settle_for(self, result: ResultIn, local: LocalClaim, caller: "asyncio.Future[SettledOut]") -> None:
+        answer = SettledOut(result.result_id, error=stopped())
+        try:
+            # Without want_next the caller looks for claims on its stream only, so they go there.
+            answer = await self.settle(result, local.pool if result.want_next else None, local.stream)
+        finally:
+            self.conclude(local, answer)
+            if not caller.done():
+                caller.set_result(answer)
+            elif answer.next_claims:
+                local.stream.tell(ClaimsOut(answer.next_claims))  # nobody reads the answer
 
     async def settle(self, result: ResultIn, prefer: Pool | None, stream: WorkerStream | None = None) -> SettledOut:
         """Apply one result; the error, if any, is in the answer. Next claims are noted as held by `stream`."""
@@ -80,7 +94,7 @@ class Results:
     def conclude(self, claim: LocalClaim, answer: SettledOut) -> None:
         """The result of a local claim is answered."""
         ended = answer.error is None or (isinstance(answer.error, Rejection) and answer.error.reason in _FREES_THE_SLOT)
-        claim.end_settling(stays=not ended)
+        claim.end_settling()
         if ended and self._claims.get(claim.nonce) is claim:
             claim.stream.forget_settled(claim)
         self._desk.look(claim.pool)
@@ -96,7 +110,13 @@ class Results:
         report = Report(address.step, address.nonce, outcome, digest, self._dice(), result.last_frame_seq)
         command = ReportCommand(address.run_id, report, prefer)
         settlement, workflow = await submit_to_run(self._mailboxes, address.workflow_id, command)
-        following = await self._next_claims(settlement, workflow, prefer, stream) if settlement.next_claims else ()
+        following: tuple[GrantedClaim, ...] = ()
+        if settlement.next_claims:
+            try:
+                following = await self._next_claims(settlement, workflow, prefer, stream)
+            finally:
+                for made in settlement.grants:
+                    self._desk.release(made.slot)  # of what was not sent out after all
         return SettledOut(result.result_id, settlement.duplicate, following)
 
     async def _let_frames_pass(self, result: ResultIn, nonce: str) -> None:
@@ -116,25 +136,32 @@ class Results:
             step = workflow.steps.get(name)
             if step is None or step.claim is None or step.claim_no != claim_no:
                 continue
-            known = self._claims.get(step.claim.nonce)
-            if known is None and settlement.duplicate:
+            if settlement.duplicate and self._claims.get(step.claim.nonce) is None:
                 waited = True
                 if not await self._is_kept(step.claim):
                     continue  # whoever gave the first answer could not deliver it, and gives it back
+            known = self._claims.get(step.claim.nonce)
             pool = known.pool if known is not None else prefer or self._pool_of(definition, workflow, name, step.claim, stream)
             claim = build_claim(definition, workflow, name, pool, self._clock.now())
             if has_refs(claim):
                 claim = await self._resolved(claim)
                 waited = True
-            if stream is not None and known is None and stream.pools.get(pool.name) is pool:
-                local = stream.adopt(pool, claim)
-                if settlement.duplicate:
-                    local.acknowledged = local.held = True
+            # The same result may have come twice, and be answered at the same time: the first of them adopts the claim.
+            if stream is not None and self._claims.get(step.claim.nonce) is None and stream.pools.get(pool.name) is pool:
+                self._adopt(settlement, stream, pool, claim)
             made.append(claim)
         now = self._mailboxes.known(workflow.workflow_id) if waited else workflow
         if now is None or now.revision != workflow.revision:
             self._mailboxes.on_doubt(workflow.workflow_id)  # what happened to them meanwhile was told to nobody
         return tuple(made)
+
+    def _adopt(self, settlement: Settlement, stream: WorkerStream, pool: Pool, claim: GrantedClaim) -> None:
+        local = stream.adopt(pool, claim)
+        if settlement.duplicate:
+            local.acknowledged = local.held = True
+            self._desk.occupy(pool)
+        for made in settlement.grants:
+            made.slot.gone = made.slot.gone or made.step == claim.plan.name
 
     async def _is_kept(self, claim: Claim) -> bool:
         """Held or refused, the first wins: what another stream gives back must not be begun on this one. Raises StoreUnavailable."""

@@ -89,7 +89,7 @@ class WorkerStream:
 
     def results(self, results: Sequence[ResultIn]) -> None:
         """Apply results; each is answered by a SettledOut.
-        `want_next` credits the slot of any claim of this stream once, whatever the answer, unless the result is not taken at all.
+        `want_next` credits the slot of any claim of this stream once, whatever the answer.
         """
         for result in results:
             claim = self._claim(result.token)

@@ -54,7 +54,6 @@ type Held struct {
 	namedIn      int64
 	hasSlot      bool
 	isLost       bool
-	toldLost     bool
 	cancelReason string
 
 	result   *perdurev1.Result

@@ -48,7 +48,7 @@ func (s *Session) heartbeatUntilAnswered(ctx context.Context, held *Held, reques
 		case failed == nil && answer.GetCancelRequested():
 			s.cancel(held.Token, "")
 		case failed != nil && failed.Reason == reasonClaimLost:
-			s.lose(held.Token, causeOf(failed), false)
+			s.lose(held.Token, causeOf(failed))
 		}
 		s.mutex.Unlock()
 		if failed == nil || (failed.Code != codes.Unavailable && !isTimeout(failed)) {

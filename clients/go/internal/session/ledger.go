@@ -37,10 +37,10 @@ func (s *Session) take(claims []*perdurev1.Claim, connectionNo int64) {
 			s.log.Error("a claim of an unknown pool is not taken", "pool", claim.GetPool(), "step", claim.GetStep())
 			continue
 		}
-		pool.offered = max(0, pool.offered-1)
 		if _, ok := s.claims[claim.GetClaimToken()]; ok {
 			continue
 		}
+		pool.offered = max(0, pool.offered-1)
 		held := &Held{
 			Claim: claim, Token: claim.GetClaimToken(), pool: pool, connectionNo: connectionNo, receivedAt: time.Now(),
 			mustRenew: claim.GetBeginAfterRenewed(), checkpointNo: claim.GetCheckpointNo(),
@@ -104,13 +104,12 @@ func (s *Session) cancel(token, reason string) {
 	}
 }
 
-// lose: a claim is not this worker's any more. What has been sent of it is still answered. told: by the server itself.
-func (s *Session) lose(token, cause string, told bool) {
+// lose: a claim is not this worker's any more. What has been sent of it is still answered, and has offered its slot.
+func (s *Session) lose(token, cause string) {
 	held := s.claims[token]
 	if held == nil {
 		return
 	}
-	held.toldLost = held.toldLost || told
 	if held.phase != settling && !held.isLost {
 		s.drop(held, cause)
 	}
@@ -119,7 +118,7 @@ func (s *Session) lose(token, cause string, told bool) {
 // loseAll: the session is dead: all that still runs is lost; results that are on the way may still count.
 func (s *Session) loseAll() {
 	for token := range s.claims {
-		s.lose(token, causeExpired, false)
+		s.lose(token, causeExpired)
 	}
 }
 
@@ -128,7 +127,7 @@ func (s *Session) leaseIsOver() {
 	for token, held := range s.claims {
 		if held.Claim.GetStopAtLeaseEnd() && held.phase != settling && !held.isLost {
 			s.log.Warn("the lease ended without a renewal: the activity stops", about(held.Claim)...)
-			s.lose(token, causeExpired, false)
+			s.lose(token, causeExpired)
 		}
 	}
 }
@@ -149,11 +148,7 @@ func (s *Session) renewedUpTo(renewID int64) {
 func (s *Session) settled(answer *perdurev1.Settled, connectionNo int64) {
 	if held := s.out.sentResults[answer.GetResultId()]; held != nil {
 		delete(s.out.sentResults, answer.GetResultId())
-		failed := wire.Of(answer.GetStatus())
-		if failed != nil && held.toldLost && held.result.GetWantNext() {
-			held.pool.offered = max(0, held.pool.offered-1) // the server had dropped the claim: its slot became no credit
-		}
-		s.conclude(held, failed)
+		s.conclude(held, wire.Of(answer.GetStatus()))
 	}
 	if len(answer.GetNextClaims()) > 0 {
 		s.take(answer.GetNextClaims(), connectionNo)
@@ -208,7 +203,7 @@ func (s *Session) heartbeatAnswered(answer *perdurev1.HeartbeatAnswer) {
 	}
 	if failed != nil {
 		if failed.Reason == reasonClaimLost {
-			s.lose(token, causeOf(failed), false)
+			s.lose(token, causeOf(failed))
 		} else {
 			s.log.Warn("a checkpoint or frame was not taken", "error", failed.Message)
 		}
@@ -291,7 +286,7 @@ func (s *Session) place(held *Held) {
 
 func (s *Session) begin(held *Held) {
 	if held.Claim.GetStopAtLeaseEnd() && !time.Now().Before(s.leaseEnd) {
-		s.lose(held.Token, causeExpired, false) // the timer of the lease's end has run before it came
+		s.lose(held.Token, causeExpired) // the timer of the lease's end has run before it came
 		return
 	}
 	held.phase = running

@@ -235,7 +235,7 @@ func (s *Session) received(from *connection, message *perdurev1.ClaimResponse) {
 		}
 	case *perdurev1.ClaimResponse_Lost:
 		for _, lost := range told.Lost.GetClaims() {
-			s.lose(lost.GetClaimToken(), causeName(lost.GetCause()), true)
+			s.lose(lost.GetClaimToken(), causeName(lost.GetCause()))
 		}
 	case *perdurev1.ClaimResponse_GoAway:
 		s.goAway(from, told.GoAway)
@@ -497,7 +497,7 @@ func (s *Session) welcomed(made *connection, welcome *perdurev1.Welcome) {
 		s.loseAll()
 	}
 	for _, lost := range welcome.GetLost() {
-		s.lose(lost.GetClaimToken(), causeName(lost.GetCause()), true)
+		s.lose(lost.GetClaimToken(), causeName(lost.GetCause()))
 	}
 	for _, token := range welcome.GetCancelClaimTokens() {
 		s.cancel(token, "")

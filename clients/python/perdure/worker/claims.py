@@ -58,7 +58,6 @@ class Held:
         "result",
         "saves",
         "token",
-        "told_lost",
     )
 
     def __init__(self, claim: claim_pb2.Claim, pool: "Pool", connection_no: int) -> None:
@@ -75,7 +74,6 @@ class Held:
         self.alive_at = self.received_at
         self.cancel_reason = ""
         self.is_lost = False
-        self.told_lost = False
         self.result: worker_service_pb2.Result | None = None
         self.refusals = 0
         self.checkpoint_no = claim.checkpoint_no

@@ -70,7 +70,7 @@ class LargeCalls:
             except PerdureError as error:
                 save.reply(error)
                 if isinstance(error, ClaimLost):
-                    self._ledger.lose(held.token, error.cause, told=False)
+                    self._ledger.lose(held.token, error.cause)
                 return
             save.reply(None)
             if answer.cancel_requested:

@@ -82,9 +82,9 @@ class Ledger:
             if pool is None:
                 _log.error("no pool is called %r: a claim of %s is not taken", claim.pool, claim.step, extra=about(claim))
                 continue
-            pool.offered = max(0, pool.offered - 1)
             if claim.claim_token in self.claims:
                 continue
+            pool.offered = max(0, pool.offered - 1)
             held = Held(claim, pool, connection_no)
             self.claims.add(held)
             unacknowledged = True
@@ -123,26 +123,25 @@ class Ledger:
         else:
             self._settle_unbegun(held, results.cancelled())
 
-    def lose(self, token: str, cause: str, *, told: bool = True) -> None:
-        """A claim is not this worker's any more. What has been sent of it is still answered."""
+    def lose(self, token: str, cause: str) -> None:
+        """A claim is not this worker's any more. What has been sent of it is still answered, and has offered its slot."""
         held = self.claims.get(token)
         if held is None:
             return
-        held.told_lost = held.told_lost or told
         if held.phase is not Phase.SETTLING and not held.is_lost:
             self._drop(held, cause)
 
     def lose_all(self, cause: str) -> None:
         """The session is dead: all that still runs is lost; results that are on the way may still count."""
         for held in self.claims:
-            self.lose(held.token, cause, told=False)
+            self.lose(held.token, cause)
 
     def lease_is_over(self) -> None:
         """The own lease has ended: activities that hold permits stop; the others go on until they are told otherwise."""
         for held in self.claims:
             if held.claim.stop_at_lease_end and held.phase is not Phase.SETTLING:
                 _log.warning("the lease ended without a renewal: %s stops", held, extra=about(held.claim))
-                self.lose(held.token, "EXPIRED", told=False)
+                self.lose(held.token, "EXPIRED")
 
     def renewed(self, renew_id: int) -> None:
         """A renewal is stored: what waited for it begins."""
@@ -157,8 +156,6 @@ class Ledger:
         held = self.outgoing.sent_results.pop(answer.result_id, None)
         if held is not None:
             error = error_of_status(answer.status) if answer.HasField("status") else None
-            if error is not None and held.told_lost and held.result is not None and held.result.want_next:
-                held.pool.offered = max(0, held.pool.offered - 1)  # the server had dropped the claim: its slot became no credit
             self.conclude(held, error)
         self.take(answer.next_claims, connection_no) if answer.next_claims else self._services.wake()
 
@@ -200,7 +197,7 @@ class Ledger:
                 sent.reply(error)
         token = sent.held.token if sent is not None else answer.claim_token
         if isinstance(error, ClaimLost):
-            self.lose(token, error.cause, told=False)
+            self.lose(token, error.cause)
         elif error is not None:
             _log.warning("a checkpoint or frame was not taken: %s", error)
         if answer.cancel_requested:

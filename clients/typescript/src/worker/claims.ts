@@ -36,8 +36,6 @@ export class Held {
   aliveAt = this.receivedAt;
   cancelReason = "";
   isLost = false;
-  /** Whether the server itself said that it is lost. */
-  toldLost = false;
   result: Result | undefined;
   refusals = 0;
   checkpointNo: bigint;

@@ -70,7 +70,7 @@ export class LargeCalls {
         if (repeatable(failure) === undefined) {
           const error = asPerdureError(failure);
           reply(error);
-          if (error instanceof ClaimLost) this.#ledger.lose(held.token, error.lossCause, false);
+          if (error instanceof ClaimLost) this.#ledger.lose(held.token, error.lossCause);
           return;
         }
       }

@@ -72,8 +72,8 @@ export class Ledger {
         this.#log.error(`no pool is called ${claim.pool}: a claim of ${claim.step} is not taken`, about(claim));
         continue;
       }
-      pool.offered = Math.max(0, pool.offered - 1);
       if (this.claims.has(claim.claimToken)) continue;
+      pool.offered = Math.max(0, pool.offered - 1);
       const held = new Held(claim, pool, connectionNo);
       this.claims.add(held);
       unacknowledged = true;
@@ -93,17 +93,16 @@ export class Ledger {
     else this.#settleUnbegun(held, results.cancelled());
   }
 
-  /** A claim is not this worker's any more. What has been sent of it is still answered. */
-  lose(token: string, cause: string, told: boolean): void {
+  /** A claim is not this worker's any more. What has been sent of it is still answered, and has offered its slot. */
+  lose(token: string, cause: string): void {
     const held = this.claims.get(token);
     if (held === undefined) return;
-    held.toldLost ||= told;
     if (held.phase !== "settling" && !held.isLost) this.#drop(held, cause);
   }
 
   /** The session is dead: all that still runs is lost; results that are on the way may still count. */
   loseAll(cause: string): void {
-    for (const held of this.claims.all()) this.lose(held.token, cause, false);
+    for (const held of this.claims.all()) this.lose(held.token, cause);
   }
 
   /** The own lease has ended: activities that hold permits stop; the others go on until they are told otherwise. */
@@ -111,7 +110,7 @@ export class Ledger {
     for (const held of this.claims.all()) {
       if (!held.claim.stopAtLeaseEnd || held.phase === "settling") continue;
       this.#log.warn(`the lease ended without a renewal: ${held.toString()} stops`, about(held.claim));
-      this.lose(held.token, "EXPIRED", false);
+      this.lose(held.token, "EXPIRED");
     }
   }
 
@@ -129,11 +128,7 @@ export class Ledger {
     const held = this.outgoing.sentResults.get(answer.resultId);
     this.outgoing.sentResults.delete(answer.resultId);
     if (held !== undefined) {
-      const error = errorOfStatus(answer.status);
-      if (error !== undefined && held.toldLost && held.result?.wantNext === true) {
-        held.pool.offered = Math.max(0, held.pool.offered - 1); // the server had dropped the claim: its slot became no credit
-      }
-      this.conclude(held, error);
+      this.conclude(held, errorOfStatus(answer.status));
     }
     if (answer.nextClaims.length > 0) this.take(answer.nextClaims, connectionNo);
     else this.#services.wake();
@@ -182,7 +177,7 @@ export class Ledger {
       sent.reply?.(error);
     }
     const token = sent === undefined ? answer.claimToken : sent.held.token;
-    if (error instanceof ClaimLost) this.lose(token, error.lossCause, false);
+    if (error instanceof ClaimLost) this.lose(token, error.lossCause);
     else if (error !== undefined) this.#log.warn(`a checkpoint or frame was not taken: ${error.message}`);
     if (answer.cancelRequested) this.cancel(token, "");
   }

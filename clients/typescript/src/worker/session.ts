@@ -122,7 +122,7 @@ export class Session implements Services, Listener {
         for (const { claimToken, reason } of message.value.claims) this.ledger.cancel(claimToken, reason);
         break;
       case "lost":
-        for (const { claimToken, cause } of message.value.claims) this.ledger.lose(claimToken, causeName(cause), true);
+        for (const { claimToken, cause } of message.value.claims) this.ledger.lose(claimToken, causeName(cause));
         break;
       case "goAway":
         this.#goAway(connection, message.value);
@@ -284,7 +284,7 @@ export class Session implements Services, Listener {
       this.#log.warn("the session was not resumed: what ran under the old one is given up");
       this.ledger.loseAll("EXPIRED");
     }
-    for (const { claimToken, cause } of welcome.lost) this.ledger.lose(claimToken, causeName(cause), true);
+    for (const { claimToken, cause } of welcome.lost) this.ledger.lose(claimToken, causeName(cause));
     for (const token of welcome.cancelClaimTokens) this.ledger.cancel(token, "");
     this.#extendLease(connection.helloSent);
     this.#log.info(`connected to ${this.#config.address} as session ${welcome.sessionId}, lease ${String(this.#lease / 1_000)} s`);

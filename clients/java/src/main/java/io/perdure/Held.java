@@ -25,7 +25,6 @@ final class Held {
     String cancelReason = "";
     /** Set on the loop; read by the threads of large calls too. */
     volatile boolean isLost;
-    boolean toldLost;
     Result result;
     int refusals;
     long checkpointNo;

@@ -73,7 +73,7 @@ final class LargeCalls {
             } catch (PerdureException error) {
                 save.reply().accept(error);
                 if (error instanceof ClaimLostException lost) {
-                    loop.post(() -> ledger.lose(held.token(), lost.lossCause(), false));
+                    loop.post(() -> ledger.lose(held.token(), lost.lossCause()));
                 }
                 return;
             } catch (RuntimeException | Error error) { // closed, or no memory is left: whoever waits for the answer must have one

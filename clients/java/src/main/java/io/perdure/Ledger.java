@@ -16,7 +16,6 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
@@ -90,10 +89,10 @@ final class Ledger {
                 LOG.log(Level.ERROR, "no pool is called {0}: a claim of {1} is not taken", claim.getPool(), claim.getStep());
                 continue;
             }
-            pool.offered = Math.max(0, pool.offered - 1);
             if (claims.containsKey(claim.getClaimToken())) {
                 continue;
             }
+            pool.offered = Math.max(0, pool.offered - 1);
             Held held = new Held(claim, pool, connectionNo);
             claims.put(held.token(), held);
             if (isWanted(held)) {
@@ -143,13 +142,12 @@ final class Ledger {
         }
     }
 
-    /** A claim is not this worker's any more. What has been sent of it is still answered. */
-    void lose(String token, String cause, boolean told) {
+    /** A claim is not this worker's any more. What has been sent of it is still answered, and has offered its slot. */
+    void lose(String token, String cause) {
         Held held = claims.get(token);
         if (held == null) {
             return;
         }
-        held.toldLost |= told;
         if (held.phase != Phase.SETTLING && !held.isLost) {
             drop(held, cause);
         }
@@ -157,7 +155,7 @@ final class Ledger {
 
     /** The session is dead: all that still runs is lost; results that are on the way may still count. */
     void loseAll(String cause) {
-        List.copyOf(claims.keySet()).forEach(token -> lose(token, cause, false));
+        List.copyOf(claims.keySet()).forEach(token -> lose(token, cause));
     }
 
     /** The own lease has ended: activities that hold permits stop; the others go on until they are told otherwise. */
@@ -165,7 +163,7 @@ final class Ledger {
         for (Held held : List.copyOf(claims.values())) {
             if (held.claim.getStopAtLeaseEnd() && held.phase != Phase.SETTLING) {
                 LOG.log(Level.WARNING, "the lease ended without a renewal: {0} stops", held);
-                lose(held.token(), "EXPIRED", false);
+                lose(held.token(), "EXPIRED");
             }
         }
     }
@@ -186,11 +184,7 @@ final class Ledger {
     void settled(Settled answer, boolean stale, long connectionNo) {
         Held held = outgoing.answered(answer.getResultId());
         if (held != null) {
-            Optional<PerdureException> error = Statuses.ofStatus(answer.getStatus());
-            if (error.isPresent() && held.toldLost && held.result.getWantNext()) {
-                held.pool.offered = Math.max(0, held.pool.offered - 1); // the server had dropped the claim: its slot became no credit
-            }
-            conclude(held, error.orElse(null));
+            conclude(held, Statuses.ofStatus(answer.getStatus()).orElse(null));
         }
         take(stale ? List.of() : answer.getNextClaimsList(), connectionNo);
     }
@@ -243,7 +237,7 @@ final class Ledger {
         }
         String token = sent != null ? sent.held().token() : answer.getClaimToken();
         if (error instanceof ClaimLostException lost) {
-            lose(token, lost.lossCause(), false);
+            lose(token, lost.lossCause());
         } else if (error != null) {
             LOG.log(Level.WARNING, "a checkpoint or frame was not taken: {0}", error.getMessage());
         }

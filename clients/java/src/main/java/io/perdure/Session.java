@@ -236,7 +236,7 @@ final class Session implements Connection.Listener, Ledger.Services {
             LOG.log(Level.WARNING, "the session was not resumed: what ran under the old one is given up");
             ledger.loseAll("EXPIRED");
         }
-        welcome.getLostList().forEach(lost -> ledger.lose(lost.getClaimToken(), Ledger.causeName(lost.getCause()), true));
+        welcome.getLostList().forEach(lost -> ledger.lose(lost.getClaimToken(), Ledger.causeName(lost.getCause())));
         welcome.getCancelClaimTokensList().forEach(token -> ledger.cancel(token, ""));
         extendLease(connection.helloSentAt());
         LOG.log(Level.INFO, "connected to {0} as session {1}, lease {2}", config.address(), sessionId, lease);
@@ -311,7 +311,7 @@ final class Session implements Connection.Listener, Ledger.Services {
             }
             case LOST -> {
                 for (LostClaim lost : message.getLost().getClaimsList()) {
-                    ledger.lose(lost.getClaimToken(), Ledger.causeName(lost.getCause()), true);
+                    ledger.lose(lost.getClaimToken(), Ledger.causeName(lost.getCause()));
                 }
             }
             case GO_AWAY -> goAway(connection, message.getGoAway());
