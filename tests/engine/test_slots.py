@@ -87,7 +87,7 @@ async def test_the_next_claim_of_a_unary_result_goes_over_the_stream_if_its_call
     world: World, server: Engine, worker: Worker
 ) -> None:
     stored = world.faults.hold("workflows.commit", Moment.AFTER)
-    call = asyncio.ensure_future(server.complete(ResultIn(worker.claim("a").token, DONE, want_next=True)))
+    call = world.spawn(server.complete(ResultIn(worker.claim("a").token, DONE, want_next=True)))
     await world.settle()
     call.cancel()
     world.faults.release("workflows.commit", Moment.AFTER)
