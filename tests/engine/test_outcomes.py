@@ -30,7 +30,7 @@ async def test_a_wait_of_the_worker_holds_nothing_and_wakes(world: World) -> Non
     assert (woken.attempt, woken.checkpoint, [wake.condition for wake in woken.wakes]) == (1, payload("cursor"), ["later"])
 
 
-async def test_an_impossible_wait_leaves_the_claim_and_its_slot(world: World) -> None:
+async def test_an_impossible_wait_leaves_the_claim_and_offers_its_slot_once(world: World) -> None:
     server = await world.server()
     await world.define(server, "a")
     worker = await world.worker(server, script=holding, slots=1)
@@ -38,7 +38,7 @@ async def test_an_impossible_wait_leaves_the_claim_and_its_slot(world: World) ->
     await world.settle()
     answer = await worker.settle(worker.claim("a"), Waiting(Wait(())))
     assert isinstance(answer.error, FieldViolation)
-    assert world.credit(server) == 0
+    assert world.credit(server) == 1, "the activity is over"
     assert (await worker.settle(worker.claim("a"))).error is None
     assert world.credit(server) == 1
 
