@@ -23,9 +23,9 @@ import { asError, Transport } from "./transport.js";
 /** Options that every call takes. */
 export interface CallOptions {
   /** How long it may take with all its retries, in milliseconds. Absent: the client's. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Ends the call early; it then rejects with the signal's reason. The effect is unknown: the same request may be repeated. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -64,6 +64,11 @@ export class Calls {
     this.config = config;
     this.timeoutMs = timeoutMs;
     this.connectTimeoutMs = connectTimeoutMs;
+  }
+
+  /** Whether nothing can be called any more. */
+  get closed(): boolean {
+    return this.#closed;
   }
 
   /** Whether a server has ever answered. */

@@ -33,9 +33,9 @@ import { Worker } from "./worker/worker.js";
 /** What a {@link Client} is told; what is absent comes from the environment (PERDURE_ADDRESS and the like), a profile, or a default. */
 export interface ClientOptions extends ConnectionOptions {
   /** Deadline of every call with its retries. Absent: 30 s. */
-  readonly timeout?: Duration;
+  readonly timeout?: Duration | undefined;
   /** How long UNAVAILABLE is tried again before a server has ever answered: probably none runs at that address. Absent: 5 s. */
-  readonly connectTimeout?: Duration;
+  readonly connectTimeout?: Duration | undefined;
 }
 
 /** How many workflows there are. */
@@ -146,7 +146,7 @@ export class Client implements Disposable {
    * @param key - Its business key.
    * @param options - Which round, and the fence that is expected.
    */
-  run(workflow: Definition | string, key: string, options: { readonly round?: number; readonly expectedFence?: bigint } = {}): Run {
+  run(workflow: Definition | string, key: string, options: { readonly round?: number | undefined; readonly expectedFence?: bigint | undefined } = {}): Run {
     return new Run(this.#calls, { workflowType: typeOf(workflow), businessKey: key, namespace: this.#config.namespace, ...options });
   }
 
@@ -170,7 +170,7 @@ export class Client implements Disposable {
    * @param payload - What it carries. Absent: nothing.
    * @param options - `signalId` makes it count once however often it is sent.
    */
-  signal(wakeToken: string, name: string, payload?: unknown, options: CallOptions & { readonly signalId?: string } = {}): Promise<Signalled> {
+  signal(wakeToken: string, name: string, payload?: unknown, options: CallOptions & { readonly signalId?: string | undefined } = {}): Promise<Signalled> {
     return signalTo(this.#calls, { case: "wakeToken", value: wakeToken }, name, payload, options);
   }
 
@@ -180,7 +180,7 @@ export class Client implements Disposable {
    * @param filter - Which ones. Absent: all.
    * @param options - Order, and whether with their steps.
    */
-  list(filter: Filter = {}, options: { readonly oldestFirst?: boolean; readonly withSteps?: boolean } = {}): AsyncGenerator<Workflow, void, undefined> {
+  list(filter: Filter = {}, options: { readonly oldestFirst?: boolean | undefined; readonly withSteps?: boolean | undefined } = {}): AsyncGenerator<Workflow, void, undefined> {
     const { namespace } = this.#config;
     const request = {
       namespace,
@@ -197,7 +197,7 @@ export class Client implements Disposable {
    * @param filter - Which ones. Absent: all.
    * @param options - `groupBy` also splits the number.
    */
-  async count(filter: Filter = {}, options: CallOptions & { readonly groupBy?: "state" | "workflow_type" | "phase" } = {}): Promise<Count> {
+  async count(filter: Filter = {}, options: CallOptions & { readonly groupBy?: "state" | "workflow_type" | "phase" | undefined } = {}): Promise<Count> {
     const { namespace } = this.#config;
     const groups = {
       state: CountWorkflowsRequest_GroupBy.STATE,
@@ -220,7 +220,7 @@ export class Client implements Disposable {
    */
   watchMany(
     filter?: Filter,
-    options: { readonly withSteps?: boolean; readonly skipExisting?: boolean; readonly resumeToken?: string; readonly signal?: AbortSignal } = {},
+    options: { readonly withSteps?: boolean | undefined; readonly skipExisting?: boolean | undefined; readonly resumeToken?: string | undefined; readonly signal?: AbortSignal | undefined } = {},
   ): AsyncGenerator<ManyEvent, void, undefined> {
     const { namespace } = this.#config;
     const request = create(WatchWorkflowsRequestSchema, {
@@ -260,7 +260,7 @@ export class Client implements Disposable {
    */
   async importWorkflow(
     file: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-    options: { readonly key?: string; readonly requestId?: string; readonly validateOnly?: boolean } = {},
+    options: { readonly key?: string | undefined; readonly requestId?: string | undefined; readonly validateOnly?: boolean | undefined } = {},
   ): Promise<Workflow> {
     const first = {
       namespace: this.#config.namespace,

@@ -30,19 +30,19 @@ const DEFAULT_NAMESPACE = "default";
 /** Where the server is and who asks; what is absent comes from the environment, then from a profile, then from the defaults. */
 export interface ConnectionOptions {
   /** host:port, or any gRPC target such as `dns:///perdure:7463`. Absent: PERDURE_ADDRESS, else 127.0.0.1:7463. */
-  readonly address?: string;
+  readonly address?: string | undefined;
   /** Namespace of everything that names none. Absent: PERDURE_NAMESPACE, else `default`. */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Bearer token. Absent: PERDURE_TOKEN, else that of a token file, else none. */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** File of the bearer token, read again when it changes. */
-  readonly tokenFile?: string;
+  readonly tokenFile?: string | undefined;
   /** TLS; `true`: by Node's list of CAs; `false`: none, whatever the environment says. */
-  readonly tls?: TlsOptions | boolean;
+  readonly tls?: TlsOptions | boolean | undefined;
   /** Name of a profile. Absent: PERDURE_PROFILE, else none. */
-  readonly profile?: string;
+  readonly profile?: string | undefined;
   /** What values go through. Absent: AES-GCM by the key file in PERDURE_CODEC_KEYS, else they travel plain. */
-  readonly codec?: Codec;
+  readonly codec?: Codec | undefined;
 }
 
 /**
@@ -72,7 +72,7 @@ export function connectionConfig(options: ConnectionOptions, environment: Settin
   }
   const keys = present(known["PERDURE_CODEC_KEYS"]);
   return {
-    address: withPort(present(options.address) ?? present(known["PERDURE_ADDRESS"]) ?? DEFAULT_ADDRESS),
+    address: withPort(checked(present(options.address) ?? present(known["PERDURE_ADDRESS"]) ?? DEFAULT_ADDRESS)),
     namespace: present(options.namespace) ?? present(known["PERDURE_NAMESPACE"]) ?? DEFAULT_NAMESPACE,
     token: token ?? "",
     tokenFile: tokenFile === undefined ? undefined : new TokenFile(tokenFile),
@@ -109,6 +109,13 @@ function namedTls(given: boolean | undefined, known: Settings): TlsOptions | und
   }).filter(([, value]) => present(value) !== undefined);
   const wanted = given ?? (asked === "" ? named.length > 0 : ["true", "1", "yes"].includes(asked));
   return wanted ? (Object.fromEntries(named)) : undefined;
+}
+
+/** Throws InvalidRequest for a URL, which gRPC would take for the name of a host. */
+function checked(address: string): string {
+  const url = /^https?:\/\/(.*)$/.exec(address);
+  if (url === null) return address;
+  throw new InvalidRequest(`the address ${address} is a URL: write host:port, such as ${url[1] ?? ""}; TLS is asked for by PERDURE_TLS=true`);
 }
 
 /** A bare host gets the port of `perdure dev`; gRPC itself would try 443. */

@@ -137,7 +137,7 @@ export class Context<Checkpoint = unknown> {
    * @param total - Of how much. Absent: unknown.
    * @param options - The unit, and words for people.
    */
-  progress(done: number, total?: number, options: { readonly unit?: string; readonly message?: string } = {}): void {
+  progress(done: number, total?: number, options: { readonly unit?: string | undefined; readonly message?: string | undefined } = {}): void {
     this.#link.frame(Frame_Kind.PROGRESS, jsonPayload({ done, total, ...options }));
   }
 

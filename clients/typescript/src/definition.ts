@@ -32,45 +32,45 @@ import { conditionsOf, type WaitOptions, waitMessage, type Woken } from "./waits
 /** What a definition says of itself. */
 export interface DefinitionOptions {
   /** The author's version: raise it when the meaning of an output, checkpoint or input changes. */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /** For people. */
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** The step whose output is the workflow's. Absent: the last ordinary step. */
-  readonly output?: string;
+  readonly output?: string | undefined;
   /** Limits and times of the whole workflow. */
-  readonly policy?: WorkflowPolicy;
+  readonly policy?: WorkflowPolicy | undefined;
 }
 
 /** What every step may say of itself. */
 export interface StepOptions {
   /** Steps that must have completed before, without their outputs being needed; `decide.branch("yes")` puts the step on a branch. */
-  readonly after?: Earlier | readonly Earlier[];
+  readonly after?: Earlier | readonly Earlier[] | undefined;
   /** Part of the step contract; raise it when this step's code means something else. */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /** For people. */
-  readonly description?: string;
+  readonly description?: string | undefined;
 }
 
 /** What a step with an activity may say of itself. */
 export interface ActivityOptions<Needs extends readonly Need[]> extends StepOptions, StepPolicy {
   /** What travels to it: `definition.input`, and earlier steps. Absent: nothing. */
-  readonly needs?: Needs;
+  readonly needs?: Needs | undefined;
 }
 
 /** What a step whose activity is in another program may say of itself. */
 export interface RemoteStepOptions<Output> extends StepOptions, StepPolicy {
   /** What travels to it. Absent: nothing. */
-  readonly needs?: readonly Need[];
+  readonly needs?: readonly Need[] | undefined;
   /** Type of its output. */
-  readonly output?: TypeOf<Output>;
+  readonly output?: TypeOf<Output> | undefined;
 }
 
 /** What a wait step waits for, from the moment it becomes ready; at least one of signal, timeout and at, or further conditions. */
 export interface WaitStepOptions<Payload> extends StepOptions, Pick<WaitOptions, "signal" | "count" | "at" | "conditions"> {
   /** How long at most; then the condition `after` has won. */
-  readonly timeout?: Duration;
+  readonly timeout?: Duration | undefined;
   /** Type of what the signals carry: `type<number>()`. */
-  readonly payload?: TypeOf<Payload>;
+  readonly payload?: TypeOf<Payload> | undefined;
 }
 
 /** When a map step is done: all children completed, one did, all ended however, or this many completed. */
@@ -79,9 +79,9 @@ export type Join = "all" | "any" | "best_effort" | number;
 /** How it goes with the children of a step. */
 export interface ChildrenOptions extends StepOptions, StepPolicy {
   /** How many are open at once. Absent: 100. */
-  readonly maxInFlight?: number;
+  readonly maxInFlight?: number | undefined;
   /** What the end of the step does to open ones. Absent: they are cancelled. */
-  readonly parentClose?: "cancel" | "terminate" | "abandon";
+  readonly parentClose?: "cancel" | "terminate" | "abandon" | undefined;
 }
 
 /** A map step over a list. */
@@ -89,25 +89,25 @@ export interface MapOptions extends ChildrenOptions {
   /** What is the list: `definition.input`, or an earlier step. */
   readonly items: Need;
   /** When the step is done. Absent: `all`. */
-  readonly join?: Join;
+  readonly join?: Join | undefined;
 }
 
 /** A step that runs one other workflow. */
 export interface ChildOptions<Output> extends ChildrenOptions {
   /** What it gets. Absent: an object of all that is in `needs`. */
-  readonly input?: Need;
+  readonly input?: Need | undefined;
   /** What travels to it. */
-  readonly needs?: readonly Need[];
+  readonly needs?: readonly Need[] | undefined;
   /** Type of its output. */
-  readonly output?: TypeOf<Output>;
+  readonly output?: TypeOf<Output> | undefined;
 }
 
 /** A paging map step, whose own activity brings the items. */
 export interface PagesOptions<Needs extends readonly Need[]> extends ChildrenOptions {
   /** What travels to it. Absent: nothing. */
-  readonly needs?: Needs;
+  readonly needs?: Needs | undefined;
   /** When the step is done. Absent: `all`. */
-  readonly join?: Join;
+  readonly join?: Join | undefined;
 }
 
 /** When a hook runs: after the last step, before FAILED or CANCELLED is stored, or first of all in a replay. */
@@ -116,9 +116,9 @@ export type HookName = "on_success" | "failure_finalizer" | "cancel_finalizer" |
 /** What a hook or compensation may say of itself. Its only input can be the workflow's; `ctx.hook` tells the rest. */
 export interface HookOptions<Needs extends readonly Need[]> extends Omit<StepOptions, "after">, StepPolicy {
   /** `[definition.input]`, or nothing. */
-  readonly needs?: Needs;
+  readonly needs?: Needs | undefined;
   /** False: it is tried by its policy, then passed. Absent: it is tried until it succeeds. */
-  readonly required?: boolean;
+  readonly required?: boolean | undefined;
 }
 
 /**
@@ -392,7 +392,7 @@ export class Definition<Input = unknown> {
   #fanOut(
     step: StepDefinition,
     workflow: AnyWorkflow,
-    options: ChildrenOptions & { readonly join?: Join },
+    options: ChildrenOptions & { readonly join?: Join | undefined },
     source: { case: "itemsFrom"; value: string } | { case: "paged"; value: { $typeName: "perdure.v1.PagedSource" } },
   ): void {
     const { join = "all" } = options;

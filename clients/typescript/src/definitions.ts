@@ -11,9 +11,9 @@ type AnyDefinition = Definition | DefinitionMessage;
 /** How to register a definition. */
 export interface RegisterOptions extends CallOptions {
   /** Also make it the one that new starts of its type use. */
-  readonly activate?: boolean;
+  readonly activate?: boolean | undefined;
   /** If it is known already and its policies differ, take these. */
-  readonly updatePolicy?: boolean;
+  readonly updatePolicy?: boolean | undefined;
 }
 
 /** The definitions of one namespace; `client.definitions`. */
@@ -84,7 +84,7 @@ export class Definitions {
    *
    * @param options - Only one type, only active ones.
    */
-  list(options: { readonly workflow?: Definition | string; readonly activeOnly?: boolean } = {}): AsyncGenerator<RegisteredDefinition, void, undefined> {
+  list(options: { readonly workflow?: Definition | string | undefined; readonly activeOnly?: boolean | undefined } = {}): AsyncGenerator<RegisteredDefinition, void, undefined> {
     const { namespace } = this.#calls.config;
     const workflowType = options.workflow === undefined ? "" : typeOf(options.workflow);
     const request = { namespace, workflowType, activeOnly: options.activeOnly ?? false };

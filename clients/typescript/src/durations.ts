@@ -6,6 +6,8 @@ type Unit = "ms" | "s" | "m" | "h" | "d" | "w";
 export type Duration = number | `${number}${Unit}`;
 
 const UNITS: Readonly<Record<Unit, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+/** The wire's own bound: 10,000 years. */
+const MAX_MS = 315_576_000_000_000;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d|w)/gy;
 
 /**
@@ -14,7 +16,7 @@ const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d|w)/gy;
  */
 export function toMs(duration: Duration): number {
   const found = typeof duration === "number" ? duration : parseDuration(duration);
-  if (!Number.isFinite(found) || found < 0) throw new RangeError(`${String(duration)} is no duration: it must be finite and not negative`);
+  if (!(found >= 0 && found <= MAX_MS)) throw new RangeError(`${String(duration)} is no duration: it must be from 0 to 10,000 years`);
   return found;
 }
 

@@ -12,15 +12,15 @@ export interface Violation {
 /** What is known of a {@link PerdureError} beside its message. */
 export interface ErrorDetails {
   /** Why: an ErrorReason, or the name of a newer one. */
-  reason?: string;
+  reason?: string | undefined;
   /** The canonical gRPC code, such as `NOT_FOUND`. */
-  code?: string;
+  code?: string | undefined;
   /** Facts that go with the reason. */
-  facts?: Readonly<Record<string, string>>;
+  facts?: Readonly<Record<string, string>> | undefined;
   /** Every wrong field. */
-  violations?: readonly Violation[];
+  violations?: readonly Violation[] | undefined;
   /** How long the server asks to wait before another try, in milliseconds. */
-  retryAfterMs?: number;
+  retryAfterMs?: number | undefined;
   /** The error behind it. */
   cause?: unknown;
 }

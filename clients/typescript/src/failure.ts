@@ -6,9 +6,9 @@ export interface FailureOptions {
   /** Machine-readable details: any value that JSON can hold. Absent: none. */
   details?: unknown;
   /** Ends the step's attempts at once, whatever its policy says. Absent: false. */
-  nonRetryable?: boolean;
+  nonRetryable?: boolean | undefined;
   /** Wish for the time until the next attempt; wins over the policy's back-off. Absent: by policy. */
-  retryAfter?: Duration;
+  retryAfter?: Duration | undefined;
   /** The error behind it; its stack travels along. */
   cause?: unknown;
 }
@@ -54,9 +54,22 @@ export class Failure extends Error {
  */
 export function failureType(error: unknown): string {
   if (!(error instanceof Error)) return "Error";
-  const own = error.constructor.name;
-  const name = error.name === "Error" && own !== "" ? own : error.name;
+  const own = textOf((error.constructor as { name?: unknown } | undefined)?.name ?? "");
+  const given = textOf(error.name);
+  const name = given === "Error" && own !== "" ? own : given;
   return cut(name === "" ? "Error" : name, FAILURE_TYPE_BYTES);
+}
+
+/**
+ * Whatever was thrown, or stands in an error where text should, as text.
+ * @internal
+ */
+export function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return "a value that cannot be made text";
+  }
 }
 
 /**

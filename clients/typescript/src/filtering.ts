@@ -9,39 +9,39 @@ import { type Phase, refMessage, type WorkflowRef, type WorkflowState } from "./
 /** All that is given must hold; of several values in one field, one must match. `{}` means all workflows of the namespace. */
 export interface Filter {
   /** Types, by definition or by name; at most 16. */
-  readonly workflow?: Definition | string | readonly (Definition | string)[];
+  readonly workflow?: Definition | string | readonly (Definition | string)[] | undefined;
   /** Only those in one of these states. */
-  readonly states?: readonly Exclude<WorkflowState, "UNKNOWN">[];
+  readonly states?: readonly Exclude<WorkflowState, "UNKNOWN">[] | undefined;
   /** What open workflows are doing; ended ones have none. */
-  readonly phases?: readonly Exclude<Phase, "">[];
+  readonly phases?: readonly Exclude<Phase, "">[] | undefined;
   /** Queues of steps that are ready or running; at most 16. */
-  readonly queues?: readonly string[];
+  readonly queues?: readonly string[] | undefined;
   /** Labels that must be there with this value; at most 8. */
-  readonly labels?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
   /** Exact business keys; at most 100. */
-  readonly keys?: readonly string[];
+  readonly keys?: readonly string[] | undefined;
   /** First moment of the start. */
-  readonly startedAfter?: Date;
+  readonly startedAfter?: Date | undefined;
   /** First moment after the last start. */
-  readonly startedBefore?: Date;
+  readonly startedBefore?: Date | undefined;
   /** First moment of the end; only ended workflows match. */
-  readonly endedAfter?: Date;
+  readonly endedAfter?: Date | undefined;
   /** First moment after the last end. */
-  readonly endedBefore?: Date;
+  readonly endedBefore?: Date | undefined;
   /** Only children of this workflow. */
-  readonly parent?: WorkflowRef;
+  readonly parent?: WorkflowRef | undefined;
   /** Only children of this step of `parent`. */
-  readonly parentStep?: string;
+  readonly parentStep?: string | undefined;
   /** Definitions that they run by; at most 16. */
-  readonly fingerprints?: readonly string[];
+  readonly fingerprints?: readonly string[] | undefined;
   /** Only those that this schedule started. */
-  readonly scheduleId?: string;
+  readonly scheduleId?: string | undefined;
   /** Only paused, or only unpaused ones. Absent: both. */
-  readonly paused?: boolean;
+  readonly paused?: boolean | undefined;
   /** Failure types that ended, or are ending, the workflow; at most 16. */
-  readonly failureTypes?: readonly string[];
+  readonly failureTypes?: readonly string[] | undefined;
   /** Also archived rounds. */
-  readonly includeArchived?: boolean;
+  readonly includeArchived?: boolean | undefined;
 }
 
 /**

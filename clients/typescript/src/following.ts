@@ -97,7 +97,7 @@ class Reader<A, E> {
 
   async #consider(error: Error): Promise<void> {
     this.close();
-    if (this.#signal?.aborted === true || !(error instanceof PerdureError)) throw error;
+    if (this.#signal?.aborted === true || this.#calls.closed || !(error instanceof PerdureError)) throw error;
     if (error.reason === ErrorReason.RESUME_TOKEN_INVALID && this.resumeToken !== "") {
       this.resumeToken = ""; // of a version that is gone: begin anew, with what there is
       return;

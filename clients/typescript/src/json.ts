@@ -7,6 +7,7 @@
 import { randomUUID } from "node:crypto";
 
 import { PayloadRejected } from "./errors.js";
+import { textOf } from "./failure.js";
 import { ErrorReason } from "./reasons.js";
 
 // Nobody can guess it, so no string of a user's begins with it.
@@ -43,13 +44,15 @@ export function toJson(value: unknown): string {
         return item;
     }
   };
-  let text: string;
+  let text: string | undefined;
   try {
-    text = JSON.stringify(value, write);
+    const stringify: (from: unknown, by: typeof write) => string | undefined = JSON.stringify;
+    text = stringify(value, write);
   } catch (error) {
     if (error instanceof PayloadRejected) throw error;
-    throw rejected(error instanceof Error ? error.message : String(error), "", error);
+    throw rejected(textOf(error instanceof Error ? error.message : error), "", error);
   }
+  if (text === undefined) throw rejected("its toJSON gives undefined, which is no value", "");
   return seen.bigint ? text.replace(MARKED, "$1") : text;
 }
 

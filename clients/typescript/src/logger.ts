@@ -28,6 +28,21 @@ export const consoleLogger: Logger = {
 };
 
 /**
+ * The same logger, whose own errors end nothing.
+ * @internal
+ */
+export function guarded(logger: Logger): Logger {
+  const calmly = (level: keyof Logger) => (text: string, facts?: LogFacts): void => {
+    try {
+      logger[level](text, facts);
+    } catch {
+      // There is nobody left to tell.
+    }
+  };
+  return { info: calmly("info"), warn: calmly("warn"), error: calmly("error") };
+}
+
+/**
  * What a line is about: the fields of the server's log.
  * @internal
  */

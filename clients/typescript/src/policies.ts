@@ -14,17 +14,17 @@ import {
 /** When and how often an attempt is made again. What is absent is the server's default: 3 attempts, 1 s, doubling to 1 min, jitter 20 %. */
 export interface Retry {
   /** How many attempts, the first included; `"unlimited"`: until it succeeds or fails for good. */
-  readonly maxAttempts?: number | "unlimited";
+  readonly maxAttempts?: number | "unlimited" | undefined;
   /** Before the second attempt. */
-  readonly initialInterval?: Duration;
+  readonly initialInterval?: Duration | undefined;
   /** Growth per attempt; at least 1. */
-  readonly backoffCoefficient?: number;
+  readonly backoffCoefficient?: number | undefined;
   /** Longest interval. */
-  readonly maxInterval?: Duration;
+  readonly maxInterval?: Duration | undefined;
   /** Share of the interval that is random, 0 to 1. */
-  readonly jitter?: number;
+  readonly jitter?: number | undefined;
   /** Failure types that are never retried, compared exactly. */
-  readonly nonRetryable?: readonly string[];
+  readonly nonRetryable?: readonly string[] | undefined;
 }
 
 /** What a step without attempts left does to its workflow. */
@@ -33,35 +33,35 @@ export type OnExhausted = "fail_workflow" | "hold" | "skip_dependants" | "contin
 /** Limits, times and costs of a step; they may change under running workflows. What is absent is the server's default. */
 export interface StepPolicy {
   /** What follows a failed attempt. */
-  readonly retry?: Retry;
+  readonly retry?: Retry | undefined;
   /** From claim to result. Default: 10 min. */
-  readonly attemptTimeout?: Duration;
+  readonly attemptTimeout?: Duration | undefined;
   /** Longest time without checkpoint, frame or `ctx.alive()`; at least three renewals. Default: none. */
-  readonly silenceTimeout?: Duration;
+  readonly silenceTimeout?: Duration | undefined;
   /** All attempts and back-offs together. Default: none. */
-  readonly stepTimeout?: Duration;
+  readonly stepTimeout?: Duration | undefined;
   /** Longest time ready without a worker. Default: none. */
-  readonly queueTimeout?: Duration;
+  readonly queueTimeout?: Duration | undefined;
   /** Which queue its claims come from. Default: `default`. */
-  readonly queue?: string;
+  readonly queue?: string | undefined;
   /** 0 to 9, higher sooner. Default: the workflow's. */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /** What follows the last failed attempt. Default: the workflow fails. */
-  readonly onExhausted?: OnExhausted;
+  readonly onExhausted?: OnExhausted | undefined;
   /** Units of shared resources that it holds while it runs, by the resource's name. */
-  readonly permits?: Readonly<Record<string, number>>;
+  readonly permits?: Readonly<Record<string, number>> | undefined;
 }
 
 /** Limits and times of a whole workflow; they may change under running ones. What is absent is the server's default. */
 export interface WorkflowPolicy {
   /** From the start of the round until it must have ended. */
-  readonly workflowTimeout?: Duration;
+  readonly workflowTimeout?: Duration | undefined;
   /** How long running steps may go on after a cancel or a failure. Default: 30 s. */
-  readonly cancelGrace?: Duration;
+  readonly cancelGrace?: Duration | undefined;
   /** How many claims of one step may be lost with their worker. Default: 5. */
-  readonly maxLostClaims?: number;
+  readonly maxLostClaims?: number | undefined;
   /** How long an ended workflow is kept. Default: the namespace's. */
-  readonly retention?: Duration;
+  readonly retention?: Duration | undefined;
 }
 
 const ON_EXHAUSTED: Readonly<Record<OnExhausted, StepPolicy_OnExhausted>> = {
@@ -112,7 +112,7 @@ function retryMessage(retry: Retry): RetryPolicyMessage {
 
 /** The durations that are given, as the wire has them. */
 function durations<Name extends string>(
-  holder: Readonly<Partial<Record<Name, Duration>>>,
+  holder: Readonly<Partial<Record<Name, Duration | undefined>>>,
   names: readonly Name[],
 ): Partial<Record<Name, ReturnType<typeof durationOf>>> {
   const found: Partial<Record<Name, ReturnType<typeof durationOf>>> = {};

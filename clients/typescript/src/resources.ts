@@ -10,17 +10,17 @@ import { ErrorReason } from "./reasons.js";
 /** The limits of a resource. */
 export interface ResourceOptions extends CallOptions {
   /** Units that may be held at once. Absent: no such limit. */
-  readonly capacity?: number;
+  readonly capacity?: number | undefined;
   /** Starts per period. Absent: no such limit. */
-  readonly rate?: { readonly units: number; readonly period: Duration; readonly burst?: number };
+  readonly rate?: { readonly units: number; readonly period: Duration; readonly burst?: number | undefined };
   /** Both limits count per value of this label. */
-  readonly perLabel?: string;
+  readonly perLabel?: string | undefined;
   /** Both limits count per fairness key. */
-  readonly perFairnessKey?: boolean;
+  readonly perFairnessKey?: boolean | undefined;
   /** For people. */
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** Only if it is unchanged since it was read. Absent: always. */
-  readonly etag?: string;
+  readonly etag?: string | undefined;
 }
 
 /** The resources of one namespace, whose permits steps hold while they run; `client.resources`. */
@@ -84,7 +84,7 @@ export class Resources {
    * @param name - Its name.
    * @param options - Of the call; `etag`: only if it is unchanged.
    */
-  async delete(name: string, options: CallOptions & { readonly etag?: string } = {}): Promise<void> {
+  async delete(name: string, options: CallOptions & { readonly etag?: string | undefined } = {}): Promise<void> {
     const request = { namespace: this.#calls.config.namespace, resource: name, etag: options.etag ?? "", requestId: knownId(undefined) };
     await this.#calls.unary(AdminService.method.deleteResource, request, options);
   }

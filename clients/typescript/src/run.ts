@@ -45,25 +45,25 @@ export interface Signalled {
 /** What a change by a person may be given. */
 export interface VerbOptions extends CallOptions {
   /** Why, for people. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** Makes a repeat recognisable. Absent: a new one. */
-  readonly requestId?: string;
+  readonly requestId?: string | undefined;
   /** Only if the workflow is unchanged since it was read. */
-  readonly etag?: string;
+  readonly etag?: string | undefined;
 }
 
 /** How to watch. */
 export interface WatchOptions {
   /** Also progress frames. Absent: true. */
-  readonly frames?: boolean;
+  readonly frames?: boolean | undefined;
   /** Go on into the next rounds instead of ending with this one. */
-  readonly follow?: boolean;
+  readonly follow?: boolean | undefined;
   /** `resumeToken` of an earlier event, to go on behind it. */
-  readonly resumeToken?: string;
+  readonly resumeToken?: string | undefined;
   /** Also an `idle` event, after about 15 s without another and whenever a lost connection is tried again. */
-  readonly idle?: boolean;
+  readonly idle?: boolean | undefined;
   /** Ends the watch, which then throws the signal's reason. Leaving the loop ends it too. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** One workflow, by name. Making a handle asks nobody; every method asks the server. */
@@ -105,7 +105,7 @@ export class Run {
    *
    * @param options - `withValues: false` leaves the values out.
    */
-  async get(options: CallOptions & { readonly withValues?: boolean } = {}): Promise<Workflow> {
+  async get(options: CallOptions & { readonly withValues?: boolean | undefined } = {}): Promise<Workflow> {
     const view = options.withValues === false ? WorkflowView.STEPS : WorkflowView.FULL;
     const answer = await this.#calls.unary(WorkflowService.method.getWorkflow, { workflow: this.#ref(), view }, options);
     return workflowOf(answer.workflow);
@@ -117,7 +117,7 @@ export class Run {
    *
    * @param options - How long to wait at most; absent: for ever.
    */
-  async result<T = unknown>(options: { readonly timeout?: Duration; readonly signal?: AbortSignal } = {}): Promise<T> {
+  async result<T = unknown>(options: { readonly timeout?: Duration | undefined; readonly signal?: AbortSignal | undefined } = {}): Promise<T> {
     const end = options.timeout === undefined ? Number.POSITIVE_INFINITY : performance.now() + toMs(options.timeout);
     for (;;) {
       const wait = Math.min(limits.RESULT_WAIT_TIMEOUT, Math.max(0, end - performance.now()));
@@ -155,7 +155,7 @@ export class Run {
    * @param payload - What it carries. Absent: nothing.
    * @param options - `signalId` makes it count once however often it is sent; absent: a new one.
    */
-  async signal(name: string, payload?: unknown, options: CallOptions & { readonly signalId?: string } = {}): Promise<Signalled> {
+  async signal(name: string, payload?: unknown, options: CallOptions & { readonly signalId?: string | undefined } = {}): Promise<Signalled> {
     return signalTo(this.#calls, { case: "workflow", value: this.#ref() }, name, payload, options);
   }
 
@@ -201,7 +201,7 @@ export class Run {
    *
    * @param options - `reopen`: completed steps to do again, with all that comes after them.
    */
-  async replay(options: VerbOptions & { readonly reopen?: Earlier | readonly Earlier[] } = {}): Promise<readonly string[]> {
+  async replay(options: VerbOptions & { readonly reopen?: Earlier | readonly Earlier[] | undefined } = {}): Promise<readonly string[]> {
     const request = { ...this.#verb(options), reopenSteps: [...stepNames(options.reopen)] };
     return (await this.#calls.unary(WorkflowService.method.replayWorkflow, request, options)).reopenedSteps;
   }
@@ -233,7 +233,7 @@ export class Run {
    * @param options - Only those of one step, in some states; with values or without.
    */
   children(
-    options: { readonly step?: Earlier; readonly states?: readonly Exclude<WorkflowState, "UNKNOWN">[]; readonly withValues?: boolean } = {},
+    options: { readonly step?: Earlier | undefined; readonly states?: readonly Exclude<WorkflowState, "UNKNOWN">[] | undefined; readonly withValues?: boolean | undefined } = {},
   ): AsyncGenerator<Workflow, void, undefined> {
     const request = {
       workflow: this.#ref(),
@@ -326,7 +326,7 @@ export async function signalTo(
   target: { case: "workflow"; value: WorkflowRefMessage } | { case: "wakeToken"; value: string },
   name: string,
   payload: unknown,
-  options: CallOptions & { readonly signalId?: string },
+  options: CallOptions & { readonly signalId?: string | undefined },
 ): Promise<Signalled> {
   const signalId = knownId(options.signalId);
   const encoded = encode(payload);

@@ -7,13 +7,13 @@ import { InvalidRequest } from "./errors.js";
 /** TLS to the server. Empty: a server whose certificate a CA of Node's own list has signed. */
 export interface TlsOptions {
   /** File of the server's CA, in PEM. Absent: Node's own list. */
-  readonly caFile?: string;
+  readonly caFile?: string | undefined;
   /** File of the client's own certificate in PEM, with the chain behind it, for servers that ask for one. */
-  readonly certFile?: string;
+  readonly certFile?: string | undefined;
   /** File of its private key in PEM, without a password. */
-  readonly keyFile?: string;
+  readonly keyFile?: string | undefined;
   /** Name that the server's certificate must have, if not that of the address. */
-  readonly serverName?: string;
+  readonly serverName?: string | undefined;
 }
 
 // What Node says in a handshake, and what it means; the first that is found counts. gRPC has no code for any of it.

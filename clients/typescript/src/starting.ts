@@ -20,7 +20,7 @@ export interface StartSignal {
   /** What it carries. Absent: nothing. */
   readonly payload?: unknown;
   /** Makes it count once. Absent: a new one. */
-  readonly signalId?: string;
+  readonly signalId?: string | undefined;
 }
 
 /** What a start may be given. */
@@ -28,39 +28,39 @@ export interface StartOptions<Input = unknown> {
   /** The caller's own name of the business object, unique for the type. */
   readonly key: string;
   /** What it is about. Absent: no value. */
-  readonly input?: Input;
+  readonly input?: Input | undefined;
   /** To find it by, and for keys of resources. */
-  readonly labels?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
   /** Makes a repeat of this very request recognisable. Absent: a new one. */
-  readonly requestId?: string;
+  readonly requestId?: string | undefined;
   /** What if the key has an open round. Absent: `use_existing`. */
-  readonly onOpen?: "use_existing" | "reject" | "supersede";
+  readonly onOpen?: "use_existing" | "reject" | "supersede" | undefined;
   /** What if the key's last round has ended. Absent: `use_existing`. */
-  readonly onClosed?: "use_existing" | "new_round" | "new_round_if_failed" | "reject";
+  readonly onClosed?: "use_existing" | "new_round" | "new_round_if_failed" | "reject" | undefined;
   /** The first step waits until then. */
-  readonly startAt?: Date;
+  readonly startAt?: Date | undefined;
   /** Signals stored in the same write. */
-  readonly signals?: readonly StartSignal[];
+  readonly signals?: readonly StartSignal[] | undefined;
   /** 0 to 9, higher sooner. Absent: 5. */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /** Queue of all steps, instead of their policies'. */
-  readonly queue?: string;
+  readonly queue?: string | undefined;
   /** Step name to queue, stronger than `queue`. */
-  readonly stepQueues?: Readonly<Record<string, string>>;
+  readonly stepQueues?: Readonly<Record<string, string>> | undefined;
   /** Work of one key shares a queue fairly with that of others. */
-  readonly fairnessKey?: string;
+  readonly fairnessKey?: string | undefined;
   /** Share of this fairness key. Absent: 1. */
-  readonly fairnessWeight?: number;
+  readonly fairnessWeight?: number | undefined;
   /** Instead of the definition's. */
-  readonly workflowTimeout?: Duration;
+  readonly workflowTimeout?: Duration | undefined;
   /** Instead of the definition's. */
-  readonly retention?: Duration;
+  readonly retention?: Duration | undefined;
   /** Which registered definition. Absent: the active one. */
-  readonly definitionFingerprint?: string;
+  readonly definitionFingerprint?: string | undefined;
   /** Fence of the round before; if it is another, the start rejects with Conflict. */
-  readonly expectedFence?: bigint;
+  readonly expectedFence?: bigint | undefined;
   /** Checks everything and stores nothing. */
-  readonly validateOnly?: boolean;
+  readonly validateOnly?: boolean | undefined;
 }
 
 const ON_OPEN = {

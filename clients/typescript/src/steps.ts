@@ -10,7 +10,7 @@ export interface Need<Name extends string = string, T = unknown> {
   /** The step's name, or `input`. */
   readonly name: Name;
   /** Whether the activity takes the failure of a dependency that failed under `onExhausted: "continue"`. */
-  readonly takesFailure?: boolean;
+  readonly takesFailure?: boolean | undefined;
   /** Never there; carries the type of the value. */
   readonly [OUTPUT]?: () => T;
 }

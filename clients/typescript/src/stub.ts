@@ -37,7 +37,7 @@ export type Stub<S extends DescService> = { readonly [Name in keyof S["method"]]
 /** How a stub calls. */
 export interface StubOptions {
   /** Every call is made once, without retries, and values are left as they are, without the codec. Absent: false. */
-  readonly once?: boolean;
+  readonly once?: boolean | undefined;
 }
 
 type Init = Record<string, unknown>;

@@ -30,11 +30,11 @@ export interface WorkflowRef {
   /** The caller's own name of the business object. */
   readonly businessKey: string;
   /** Absent: the client's. */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Which round of the key. Absent: the current one. */
-  readonly round?: number;
+  readonly round?: number | undefined;
   /** An expectation: if the run's fence is another, calls reject with Conflict. Absent: none. */
-  readonly expectedFence?: bigint;
+  readonly expectedFence?: bigint | undefined;
 }
 
 /** One step of a workflow, as it was when it was read. */

@@ -22,31 +22,31 @@ export const NO_VALUE: unique symbol = Symbol("perdure.NO_VALUE");
 /** One thing to wait for: signals, a duration, or a time. Exactly one of the three. */
 export interface Condition {
   /** Name of the signals. */
-  readonly signal?: string;
+  readonly signal?: string | undefined;
   /** How many signals of that name, oldest first. Absent: 1; at most 100. */
-  readonly count?: number;
+  readonly count?: number | undefined;
   /** This long after the wait was stored; at least 50 ms in effect, years are fine. */
-  readonly after?: Duration;
+  readonly after?: Duration | undefined;
   /** At this time by the store's clock; in the past: at once. */
-  readonly at?: Date;
+  readonly at?: Date | undefined;
   /** Told when this condition won. Absent: the signal's name, `after` or `at_time`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** In a wait step with branches: those that are taken when this condition wins. */
-  readonly choose?: readonly string[];
+  readonly choose?: readonly string[] | undefined;
 }
 
 /** What `Wait.any` takes: at least one of signal, after and at, or further conditions. */
 export interface WaitOptions {
   /** Name of the signal to wait for. */
-  readonly signal?: string;
+  readonly signal?: string | undefined;
   /** How many of them. Absent: 1. */
-  readonly count?: number;
+  readonly count?: number | undefined;
   /** How long at most. */
-  readonly after?: Duration;
+  readonly after?: Duration | undefined;
   /** Until when at most. */
-  readonly at?: Date;
+  readonly at?: Date | undefined;
   /** Further conditions, 16 in all, with distinct names. */
-  readonly conditions?: readonly Condition[];
+  readonly conditions?: readonly Condition[] | undefined;
   /** Stored with the wait. Absent: what is stored stays. {@link NO_VALUE}: it is cleared. */
   readonly checkpoint?: unknown;
 }

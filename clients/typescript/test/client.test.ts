@@ -24,6 +24,7 @@ import {
 import { AdminService, WorkflowService } from "@perdure/client/stubs";
 import { completes, fails, waits } from "@perdure/client/testing";
 
+import { Proxy } from "./proxy.js";
 import { newKey, served } from "./server.js";
 
 const scripted = new Definition("scripted", { version: "1" });
@@ -159,6 +160,23 @@ test("a watch gives a snapshot, changes and the end, and goes on behind a token"
   assert.deepEqual([end.state, end.output()], ["COMPLETED", "went"]);
 });
 
+test("a watch of a closed client ends with the next cut", async () => {
+  await ready();
+  const proxy = new Proxy(world.server.address);
+  const client = new Client({ address: await proxy.start() });
+  const run = await client.start(scripted, { key: newKey() });
+  const watching = (async () => {
+    for await (const event of run.watch()) {
+      if (event.kind !== "snapshot") continue;
+      client.close();
+      proxy.cut();
+    }
+  })();
+  await assert.rejects(watching, Unavailable);
+  await assert.rejects(run.watch().next(), /the client is closed/);
+  proxy.close();
+});
+
 test("a watch ends by its signal, and one of nobody throws NotFound", async () => {
   await ready();
   const run = await world.client.start(scripted, { key: newKey() });
@@ -239,6 +257,7 @@ test("definitions: fingerprints and contracts come from the server", async () =>
 });
 
 test("without a server the error says what to do", async () => {
+  assert.throws(() => new Client({ address: "http://a:1" }), /the address http:\/\/a:1 is a URL: write host:port, such as a:1;/);
   const lost = new Client({ address: "127.0.0.1:1", connectTimeout: 300 });
   await assert.rejects(lost.serverInfo(), (error) => error instanceof Unavailable && error.message.includes("start one by `perdure dev`, or set PERDURE_ADDRESS"));
   lost.close();

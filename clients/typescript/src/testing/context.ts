@@ -10,21 +10,21 @@ export interface FakeContextOptions {
   /** The stored checkpoint. Absent: none. */
   readonly checkpoint?: unknown;
   /** What ended the step's last wait; see {@link wake}. */
-  readonly wakes?: readonly Wake[];
+  readonly wakes?: readonly Wake[] | undefined;
   /** Absent: `key-1`. */
-  readonly businessKey?: string;
+  readonly businessKey?: string | undefined;
   /** Absent: `step`. */
-  readonly step?: string;
+  readonly step?: string | undefined;
   /** Absent: 1. */
-  readonly attempt?: number;
+  readonly attempt?: number | undefined;
   /** Absent: 1. */
-  readonly fence?: bigint;
+  readonly fence?: bigint | undefined;
   /** Absent: `idempotency-key-1`. */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
   /** Absent: `wake-token-1`. */
-  readonly wakeToken?: string;
+  readonly wakeToken?: string | undefined;
   /** The workflow's labels. */
-  readonly labels?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
   /** Of a paging step: where the page begins. */
   readonly cursor?: unknown;
 }
@@ -91,7 +91,7 @@ export function fakeContext<Checkpoint = unknown>(options: FakeContextOptions = 
  * @param condition - Name of the condition that won.
  * @param signal - The signal that was consumed, and what it carried. Absent: a time won.
  */
-export function wake(condition: string, signal?: { readonly payload?: unknown; readonly name?: string; readonly id?: string }): Wake {
+export function wake(condition: string, signal?: { readonly payload?: unknown; readonly name?: string | undefined; readonly id?: string | undefined }): Wake {
   const payload = encode(signal?.payload);
   return create(WakeSchema, {
     condition,

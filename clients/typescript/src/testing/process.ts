@@ -8,13 +8,13 @@ import { TestServer } from "./server.js";
 /** How to start a server for tests. */
 export interface StartServerOptions {
   /** The executable. Absent: PERDURE_TEST_SERVER, else `perdure` on the PATH. */
-  readonly executable?: string;
+  readonly executable?: string | undefined;
   /** Further arguments of `perdure dev`, such as `["--lease", "3"]`. */
-  readonly args?: readonly string[];
+  readonly args?: readonly string[] | undefined;
   /** For the clients: namespace, codec and the like. */
-  readonly client?: Omit<ClientOptions, "address">;
+  readonly client?: Omit<ClientOptions, "address"> | undefined;
   /** How long it may take to come up, in milliseconds. Absent: 60 s. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 const SERVES = /^Perdure serves on (\S+)$/;

@@ -10,13 +10,13 @@ import { NO_VALUE, type Wait, waitMessage } from "../waits.js";
 /** Which attempts a script is for; the first script that matches an attempt is used. */
 export interface ScriptOptions {
   /** Only this attempt, from 1. Absent: any. */
-  readonly attempt?: number;
+  readonly attempt?: number | undefined;
   /** Only for this business key. Absent: any. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** How often it may be used. Absent: always. */
-  readonly times?: number;
+  readonly times?: number | undefined;
   /** How long the attempt takes on the test's clock. Absent: no time. */
-  readonly takes?: Duration;
+  readonly takes?: Duration | undefined;
 }
 
 type AnyStep = Need | string;
@@ -28,7 +28,7 @@ type AnyStep = Need | string;
  * @param output - Its output. Absent: none.
  * @param options - Which attempts; and the branches that it chooses.
  */
-export function completes(step: AnyStep, output?: unknown, options: ScriptOptions & { readonly choose?: readonly string[] } = {}): ScriptedOutcome {
+export function completes(step: AnyStep, output?: unknown, options: ScriptOptions & { readonly choose?: readonly string[] | undefined } = {}): ScriptedOutcome {
   const payload = encode(output);
   const value = { choose: [...(options.choose ?? [])], ...(payload === undefined ? {} : { output: payload }) };
   return scripted(step, options, { case: "completed", value });

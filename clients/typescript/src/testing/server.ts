@@ -102,7 +102,7 @@ export class TestServer implements Disposable {
    * @param scripts - In order of preference; they are put before those that are there.
    * @param options - `replace`: forget those before.
    */
-  async script(workflow: Definition | string, scripts: readonly ScriptedOutcome[], options: { readonly replace?: boolean } = {}): Promise<number> {
+  async script(workflow: Definition | string, scripts: readonly ScriptedOutcome[], options: { readonly replace?: boolean | undefined } = {}): Promise<number> {
     const request = {
       namespace: this.#calls.config.namespace,
       workflowType: typeOf(workflow),
@@ -118,7 +118,7 @@ export class TestServer implements Disposable {
    * @param options - How long at most, in real time (absent: 10 s; up to a minute); only one type; whether ready steps count as moving.
    */
   async waitIdle(
-    options: { readonly within?: Duration; readonly workflow?: Definition | string; readonly includeReady?: boolean } = {},
+    options: { readonly within?: Duration | undefined; readonly workflow?: Definition | string | undefined; readonly includeReady?: boolean | undefined } = {},
   ): Promise<Idle> {
     const within = toMs(options.within ?? "10s");
     const request = {

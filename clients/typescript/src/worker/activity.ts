@@ -57,6 +57,7 @@ export class Activity implements ActivityLink {
   save(payload: Payload): Promise<void> {
     if (this.isLost) return Promise.reject(claimLost("UNKNOWN"));
     seal(PayloadSchema, payload, this.#calls.config.codec);
+    results.checkSendable(PayloadSchema, payload);
     return new Promise((resolve, reject) => {
       this.#saves.add(reject);
       this.#ledger.save(this.held, payload, (error) => {
@@ -123,14 +124,35 @@ export class Activity implements ActivityLink {
       this.signal.throwIfAborted();
       const value = await withActivitySpan(claim, () => this.#served.run(context as never, inputs as never));
       if (this.isLost) return undefined;
-      const result = results.ofValue(value);
-      seal(ResultSchema, result, codec);
-      return result;
+      return this.#sendable(results.ofValue(value));
     } catch (error) {
+      return this.#outcomeOfError(error);
+    }
+  }
+
+  /** Whatever was thrown is an outcome: it may be anything, such as a Proxy that throws at every touch. */
+  #outcomeOfError(error: unknown): Result | undefined {
+    try {
       if (this.signal.aborted && isCancellation(error, this.signal)) return this.outcomeOfCancel();
       this.#logFailure(error);
-      return this.isLost ? undefined : results.ofError(error);
+      return this.isLost ? undefined : this.#sendable(results.ofError(error));
+    } catch {
+      return this.#outcomeOfUntold();
     }
+  }
+
+  #outcomeOfUntold(): Result {
+    try {
+      return this.#sendable(results.ofError(new Error("what the activity threw cannot be told")));
+    } catch {
+      return results.released(); // not even that can be sealed, and nothing may leave unencrypted
+    }
+  }
+
+  #sendable(result: Result): Result {
+    seal(ResultSchema, result, this.#calls.config.codec);
+    results.checkSendable(ResultSchema, result);
+    return result;
   }
 
   async #fetch(payloadId: string): Promise<Payload | undefined> {

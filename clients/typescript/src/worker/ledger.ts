@@ -166,9 +166,9 @@ export class Ledger {
     const error = errorOfStatus(answer.status);
     if (sent !== undefined) {
       if (error instanceof Unavailable || error instanceof Overloaded) {
+        this.outgoing.rest(sent);
         this.#services.later(error.retryAfterMs ?? limits.RETRY_MAX_INTERVAL / 4, () => {
-          if (this.claims.has(sent.held.token) && !sent.held.isLost) this.outgoing.again(sent);
-          else sent.reply?.(claimLost("UNKNOWN"));
+          this.outgoing.again(sent);
           this.#services.wake();
         });
         return;
@@ -258,7 +258,7 @@ export class Ledger {
 
   /** The session ends: nobody waits any longer for an answer that cannot come. */
   failSaves(error: PerdureError): void {
-    for (const held of this.claims.all()) this.outgoing.forget(held, error);
+    this.outgoing.end(error);
   }
 
   // ---- inner rules
@@ -361,5 +361,5 @@ export class Ledger {
 }
 
 function isTransient(error: PerdureError): boolean {
-  return error instanceof Unavailable || error instanceof Overloaded || error instanceof ServerFault;
+  return !results.isTooLarge(error) && (error instanceof Unavailable || error instanceof Overloaded || error instanceof ServerFault);
 }

@@ -16,6 +16,7 @@ import {
 } from "../gen/perdure/v1/worker_service_pb.js";
 import * as limits from "../limits.js";
 import { sizeOf } from "../payloads.js";
+import { claimLost } from "../statuses.js";
 import type { ClaimTable, Held, Pool, Reply } from "./claims.js";
 import { sizeOfResult } from "./results.js";
 
@@ -39,6 +40,8 @@ export class Outgoing {
   readonly #results = new Map<string, Held>();
   readonly #active = new Map<string, Held>();
   #again: Sent[] = [];
+  /** Heartbeats that could not be stored, and are sent again after a pause. */
+  readonly #resting = new Set<Sent>();
   #lastId = 0n;
 
   constructor(claims: ClaimTable, pools: Iterable<Pool>) {
@@ -64,8 +67,9 @@ export class Outgoing {
     held.frames.length = 0;
     const unanswered = [...this.sentHeartbeats].filter(([, sent]) => sent.held === held);
     for (const [id] of unanswered) this.sentHeartbeats.delete(id);
-    const repeated = this.#again.filter((sent) => sent.held === held);
+    const repeated = [...this.#again, ...this.#resting].filter((sent) => sent.held === held);
     this.#again = this.#again.filter((sent) => sent.held !== held);
+    for (const sent of repeated) this.#resting.delete(sent);
     for (const { reply } of [...unanswered.map(([, sent]) => sent), ...repeated]) if (reply !== undefined) replies.push(reply);
     for (const reply of replies) reply(error);
   }
@@ -85,9 +89,22 @@ export class Outgoing {
     }
   }
 
-  /** A heartbeat that the server could not store yet is sent once more. */
+  /** Nobody waits any longer for an answer that cannot come, of a claim that is settled neither. */
+  end(error: PerdureError): void {
+    const unanswered = [...this.sentHeartbeats.values(), ...this.#again, ...this.#resting].map((sent) => sent.held);
+    for (const held of new Set([...this.#active.values(), ...unanswered])) this.forget(held, error);
+  }
+
+  /** The server could not store a heartbeat yet. */
+  rest(sent: Sent): void {
+    this.#resting.add(sent);
+  }
+
+  /** A heartbeat that rested is sent once more, unless its claim was lost meanwhile. */
   again(sent: Sent): void {
-    this.#again.push(sent);
+    if (!this.#resting.delete(sent)) return;
+    if (this.#claims.has(sent.held.token) && !sent.held.isLost) this.#again.push(sent);
+    else sent.reply?.(claimLost("UNKNOWN"));
   }
 
   /** All that there is to say now. A renewal first: it is what the lease hangs on. */

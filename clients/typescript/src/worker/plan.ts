@@ -20,21 +20,21 @@ export interface WorkerOptions {
    * How many activities of a step may run at once, by step name (`transcribe`, or `note.transcribe`); or one number for all.
    * Steps that are not named share 100 slots.
    */
-  readonly slots?: Readonly<Record<string, number>> | number;
+  readonly slots?: Readonly<Record<string, number>> | number | undefined;
   /** Serve only these steps. Absent: all that have an activity here. */
-  readonly steps?: readonly string[];
+  readonly steps?: readonly string[] | undefined;
   /** For people. Absent: host name and process id. */
-  readonly workerId?: string;
+  readonly workerId?: string | undefined;
   /** Wish for the session's lease. Absent: the server's default, 30 s. */
-  readonly lease?: Duration;
+  readonly lease?: Duration | undefined;
   /** How long running activities may go on after a stop was asked for, before their claims are given back. Absent: 30 s. */
-  readonly grace?: Duration;
+  readonly grace?: Duration | undefined;
   /** Register the definitions, and activate those whose type has no active one. Absent: true. */
-  readonly register?: boolean;
+  readonly register?: boolean | undefined;
   /** Free facts about the worker, for people; at most 16. */
-  readonly labels?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
   /** Where it writes what happens to it. Absent: warnings and errors on the console. */
-  readonly logger?: Logger;
+  readonly logger?: Logger | undefined;
 }
 
 /** One step that this program runs, named by its contract: without its definition at hand. Made by {@link serve}. */
@@ -56,7 +56,7 @@ export interface StepContract {
   /** The step's contract, in hex, as the server computes it. */
   readonly contract: string;
   /** Which queue its claims come from. Absent: `default`. */
-  readonly queue?: string;
+  readonly queue?: string | undefined;
 }
 
 /**
@@ -88,7 +88,10 @@ export interface PoolPlan {
   readonly contracts: Readonly<Record<string, string>>;
 }
 
-/** All that a worker offers. */
+/**
+ * All that a worker offers.
+ * @internal
+ */
 export interface WorkerPlan {
   readonly workerId: string;
   readonly pools: readonly PoolPlan[];
@@ -108,6 +111,7 @@ interface Place {
 /**
  * Splits the steps over pools: one for each step that `slots` names, one for the rest of each type and queue.
  * Throws a RangeError if `slots` or `steps` names no step of these, or there is nothing to run.
+ * @internal
  */
 export function planWorker(served: readonly Served[], config: ConnectionConfig, options: WorkerOptions): WorkerPlan {
   const definitions = served.filter((one): one is Definition => one instanceof Definition);

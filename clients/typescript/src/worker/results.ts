@@ -1,17 +1,18 @@
 /** How an attempt ended, as the message that says so. */
 
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type DescMessage, type MessageInitShape, type MessageShape, toBinary } from "@bufbuild/protobuf";
 
 import { FAILURE_PREFIX, type Codec } from "../codec.js";
 import { durationOf } from "../durations.js";
-import { PayloadRejected, PayloadUndecodable, type PerdureError } from "../errors.js";
-import { cut, Failure, failureType } from "../failure.js";
+import { Overloaded, PayloadRejected, PayloadUndecodable, type PerdureError } from "../errors.js";
+import { cut, Failure, failureType, textOf } from "../failure.js";
 import { type Failure as FailureMessage, FailureSchema, type Payload } from "../gen/perdure/v1/payload_pb.js";
 import { type Result, ResultSchema } from "../gen/perdure/v1/worker_service_pb.js";
 import { toJson } from "../json.js";
 import * as limits from "../limits.js";
 import { Chosen, Page } from "../outcomes.js";
 import { encode, noValue, RawPayload, sizeOf } from "../payloads.js";
+import { ErrorReason } from "../reasons.js";
 import { seal } from "../sealing.js";
 import { NO_VALUE, Wait, waitMessage } from "../waits.js";
 import type { Held } from "./claims.js";
@@ -58,7 +59,11 @@ export function refused(error: PerdureError): Result {
 
 /** The result of this very claim, its checkpoint behind those that were saved before. */
 export function addressed(result: Result, held: Held, codec: Codec | undefined): Result {
-  seal(ResultSchema, result, codec); // the activity's side has sealed its own; what is made on this side is small
+  try {
+    seal(ResultSchema, result, codec); // the activity's side has sealed its own; what is made on this side is small
+  } catch {
+    result.outcome = released().outcome; // nothing may leave unencrypted
+  }
   result.claimToken = held.token;
   result.lastFrameSeq = held.lastFrameSeq;
   if (result.outcome.case === "waiting" && result.outcome.value.checkpoint !== undefined) {
@@ -66,6 +71,20 @@ export function addressed(result: Result, held: Held, codec: Codec | undefined):
     result.outcome.value.checkpointNo = held.checkpointNo;
   }
   return result;
+}
+
+/** Throws PayloadRejected for a message that breaks the stream which has to take it, again and again. */
+export function checkSendable<D extends DescMessage>(desc: D, message: MessageShape<D>): void {
+  try {
+    toBinary(desc, message);
+  } catch (error) {
+    throw new PayloadRejected(`it cannot travel: ${textOf(error)}`, { reason: ErrorReason.PAYLOAD_INVALID, cause: error });
+  }
+}
+
+/** Whether gRPC itself refused a message, without a reason of the server's: it is too large, and stays so. */
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof Overloaded && error.reason === "";
 }
 
 /** Bytes of a result, about. */
@@ -89,10 +108,10 @@ export function sizeOfResult({ outcome }: Result): number {
 /** The wire's failure of an error, with its stack trace in the details. */
 export function failureMessage(error: unknown): FailureMessage {
   if (error instanceof Failure) {
-    const type = cut(error.type, limits.FAILURE_TYPE_BYTES);
+    const type = cut(textOf(error.type), limits.FAILURE_TYPE_BYTES);
     return create(FailureSchema, {
       type: type === "" ? "Failure" : type,
-      message: cut(error.text, limits.FAILURE_MESSAGE_BYTES),
+      message: cut(textOf(error.text), limits.FAILURE_MESSAGE_BYTES),
       nonRetryable: error.nonRetryable,
       details: detailsOf(error, error.details),
       ...(error.retryAfterMs === undefined ? {} : { retryAfter: durationOf(error.retryAfterMs) }),
@@ -109,8 +128,8 @@ export function failureMessage(error: unknown): FailureMessage {
   }
   return create(FailureSchema, {
     type: failureType(error),
-    message: cut(error instanceof Error ? error.message : String(error), limits.FAILURE_MESSAGE_BYTES),
-    nonRetryable: error instanceof PayloadRejected, // the same value fails the same way in every attempt
+    message: cut(textOf(error instanceof Error ? error.message : error), limits.FAILURE_MESSAGE_BYTES),
+    nonRetryable: error instanceof PayloadRejected || isTooLarge(error), // the same value fails the same way in every attempt
     details: detailsOf(error, undefined),
   });
 }
@@ -121,21 +140,35 @@ function detailsOf(error: unknown, details: unknown): Payload {
   try {
     return encode(details === undefined ? { stack } : { stack, details }) ?? noValue();
   } catch {
-    return encode({ stack, details: String(details) }) ?? noValue(); // what cannot travel must not hide the failure itself
+    return encode({ stack, details: textOf(details) }) ?? noValue(); // what cannot travel must not hide the failure itself
   }
 }
 
 function stackOf(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error === "string" ? error : safeJson(error);
-  const own = error.stack ?? error.message;
-  return error.cause === undefined ? own : `${own}\ncaused by: ${stackOf(error.cause)}`;
+  const lines: string[] = [];
+  const seen = new Set<unknown>(); // a cause may lead back to its error
+  for (let found = error; lines.length === 0 || (found !== undefined && !seen.has(found)); ) {
+    seen.add(found);
+    lines.push(found instanceof Error ? traceOf(found) : safeJson(found));
+    found = found instanceof Error ? found.cause : undefined;
+  }
+  return lines.join("\ncaused by: ");
+}
+
+function traceOf(error: Error): string {
+  try {
+    return textOf(error.stack ?? error.message); // Node makes the trace only now, out of the name and the message
+  } catch {
+    return textOf(error.message);
+  }
 }
 
 function safeJson(value: unknown): string {
+  if (typeof value === "string") return value;
   try {
     return toJson(value);
   } catch {
-    return String(value);
+    return textOf(value);
   }
 }
 

@@ -41,7 +41,9 @@ export class ActivityRunner implements Runner {
     this.#activities.set(held.token, activity);
     // Not at once: the caller is in the middle of its claims.
     setImmediate(() => {
-      void this.#perform(activity, ledger);
+      this.#perform(activity, ledger).catch((error: unknown) => {
+        this.#log.error(`a bug of the worker's: nothing is said of ${held.toString()}`, { ...about(claim), error });
+      });
     });
   }
 

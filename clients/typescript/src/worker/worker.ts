@@ -2,7 +2,7 @@ import type { Calls } from "../calls.js";
 import { toMs } from "../durations.js";
 import { Unavailable } from "../errors.js";
 import * as limits from "../limits.js";
-import { consoleLogger, type Logger } from "../logger.js";
+import { consoleLogger, guarded, type Logger } from "../logger.js";
 import { checkDefinition } from "../sealing.js";
 import { asError } from "../transport.js";
 import { pauseUntil } from "./pause.js";
@@ -13,9 +13,9 @@ import { Session } from "./session.js";
 /** How `worker.run` is ended. */
 export interface RunOptions {
   /** Stop when it is aborted; a second abort is not possible, but `stop({ hurry: true })` ends the grace. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Stop at SIGTERM and SIGINT; a second one ends the grace. Absent: true. */
-  readonly handleSignals?: boolean;
+  readonly handleSignals?: boolean | undefined;
 }
 
 /**
@@ -44,7 +44,7 @@ export class Worker implements AsyncDisposable {
     this.#calls = calls;
     this.#plan = planWorker(served, calls.config, options);
     for (const definition of this.#plan.definitions) checkDefinition(definition, calls.config.codec);
-    this.#log = options.logger ?? consoleLogger;
+    this.#log = guarded(options.logger ?? consoleLogger);
     this.#graceMs = options.grace === undefined ? limits.STOP_GRACE : toMs(options.grace);
   }
 
@@ -112,7 +112,7 @@ export class Worker implements AsyncDisposable {
    *
    * @param options - `hurry`: without the grace.
    */
-  stop(options: { readonly hurry?: boolean } = {}): Promise<void> {
+  stop(options: { readonly hurry?: boolean | undefined } = {}): Promise<void> {
     if (options.hurry === true) this.#hurry.abort();
     this.#stopping.abort();
     this.#stopped ??= this.#stop();
