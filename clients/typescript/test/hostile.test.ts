@@ -27,7 +27,7 @@ const hostile: Readonly<Record<string, readonly [activity: (ctx: Context) => unk
   "a cause that leads back": [() => thrown(endless), /^Error: endless$/],
   "a type that is no text": [() => thrown(new Failure(42 as never, "x")), /^42: x$/],
   "details without text": [() => thrown(new Failure("a.b", "x", { details: Object.assign(Object.create(null), { a: new Map() }) })), /^a\.b: x$/],
-  "a rejection with nothing": [() => Promise.reject(nothing), /^Error: a value that cannot be made text$/],
+  "a rejection with nothing": [() => Promise.resolve().then(() => thrown(nothing)), /^Error: a value that cannot be made text$/],
   "a duration beyond the wire": [() => Wait.any({ after: 1e300 }), /^RangeError: 1e\+300 is no duration: it must be from 0 to 10,000 years$/],
   "half a signal": [() => Wait.any({ signal: "x", count: 1.5 }), /^PayloadRejected: it cannot travel: .*1\.5/],
   "a signal that is no text": [() => Wait.any({ signal: nothing as never }), /^PayloadRejected: it cannot travel: /],
