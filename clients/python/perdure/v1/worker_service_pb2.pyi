@@ -403,7 +403,9 @@ class Result(_message.Message):
     claim_token: _builtins.str
     """Which claim."""
     want_next: _builtins.bool
-    """Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied."""
+    """Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied. Only for a claim
+    of this stream, and once per claim, whatever the answer: a result that is said again offers nothing more.
+    """
     last_frame_seq: _builtins.int
     """How many frames this claim has sent, the highest `seq`. Absent: unknown."""
     result_id: _builtins.int

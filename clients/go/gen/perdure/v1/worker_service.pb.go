@@ -800,7 +800,8 @@ type Result struct {
 	//	*Result_Cancelled
 	//	*Result_Page
 	Outcome isResult_Outcome `protobuf_oneof:"outcome"`
-	// Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied.
+	// Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied. Only for a claim
+	// of this stream, and once per claim, whatever the answer: a result that is said again offers nothing more.
 	WantNext bool `protobuf:"varint,8,opt,name=want_next,json=wantNext,proto3" json:"want_next,omitempty"`
 	// How many frames this claim has sent, the highest `seq`. Absent: unknown.
 	LastFrameSeq *int64 `protobuf:"varint,9,opt,name=last_frame_seq,json=lastFrameSeq,proto3,oneof" json:"last_frame_seq,omitempty"`

@@ -447,7 +447,8 @@ export type Result = Message<"perdure.v1.Result"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied.
+   * Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied. Only for a claim
+   * of this stream, and once per claim, whatever the answer: a result that is said again offers nothing more.
    *
    * @generated from field: bool want_next = 8;
    */

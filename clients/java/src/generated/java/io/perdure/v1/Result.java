@@ -413,7 +413,8 @@ private static final long serialVersionUID = 0L;
   private boolean wantNext_ = false;
   /**
    * <pre>
-   * Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied.
+   * Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied. Only for a claim
+   * of this stream, and once per claim, whatever the answer: a result that is said again offers nothing more.
    * </pre>
    *
    * <code>bool want_next = 8;</code>
@@ -2246,7 +2247,8 @@ private static final long serialVersionUID = 0L;
     private boolean wantNext_ ;
     /**
      * <pre>
-     * Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied.
+     * Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied. Only for a claim
+     * of this stream, and once per claim, whatever the answer: a result that is said again offers nothing more.
      * </pre>
      *
      * <code>bool want_next = 8;</code>
@@ -2258,7 +2260,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied.
+     * Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied. Only for a claim
+     * of this stream, and once per claim, whatever the answer: a result that is said again offers nothing more.
      * </pre>
      *
      * <code>bool want_next = 8;</code>
@@ -2274,7 +2277,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied.
+     * Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied. Only for a claim
+     * of this stream, and once per claim, whatever the answer: a result that is said again offers nothing more.
      * </pre>
      *
      * <code>bool want_next = 8;</code>

@@ -194,7 +194,8 @@ public interface ResultOrBuilder extends
 
   /**
    * <pre>
-   * Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied.
+   * Offers the slot that this result frees: one credit to that claim's pool, counted before the result is applied. Only for a claim
+   * of this stream, and once per claim, whatever the answer: a result that is said again offers nothing more.
    * </pre>
    *
    * <code>bool want_next = 8;</code>
