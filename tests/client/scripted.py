@@ -30,6 +30,7 @@ class Script:
     answers_renews: bool = True
     settles: bool = True
     answers_heartbeats: bool = True
+    stores_large_checkpoints: bool = True
     welcomes: bool = True
     resumes: bool = True
     definition_status: status_pb2.Status | None = None
@@ -274,9 +275,11 @@ class ScriptedServer:
         await self._notify()
         return worker_service_pb2.CompleteResponse()
 
-    async def heartbeat(self, request: worker_service_pb2.HeartbeatRequest, _: object) -> worker_service_pb2.HeartbeatResponse:
+    async def heartbeat(self, request: worker_service_pb2.HeartbeatRequest, context: Any) -> worker_service_pb2.HeartbeatResponse:
         self.unary_heartbeats.append(request)
         await self._notify()
+        if not self.script.stores_large_checkpoints:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "the store does not answer")
         return worker_service_pb2.HeartbeatResponse()
 
     async def fetch(self, request: workflow_service_pb2.FetchPayloadRequest, _: object) -> workflow_service_pb2.FetchPayloadResponse:

@@ -1,17 +1,19 @@
 """Large values by unary calls, and activities in processes of their own, against a scripted server."""
 
+import asyncio
 import json
 import os
+from datetime import timedelta
 
 import grpc
 import pytest
 
-from perdure import Client, Context, Definition, PerdureError, Woken
+from perdure import ClaimLost, Client, Context, Definition, PerdureError, Woken
 from perdure.v1 import payload_pb2
 from perdure.waits import WAIT_RESULT_TYPE
 from tests.client import process_steps
 from tests.client.conftest import ScriptServer
-from tests.client.messages import claims, settled, status
+from tests.client.messages import claims, lost, settled, status
 
 
 def one_step(function: object, **options: object) -> Definition:
@@ -67,6 +69,58 @@ async def test_a_result_that_is_larger_than_any_message_fails_the_attempt(script
         failed = (await stream.result(await stream.grant("work"))).failed
     assert failed.type == "perdure.result_refused"
     assert "larger than max" in failed.message
+
+
+async def test_a_thread_that_saves_much_learns_that_its_claim_is_lost(scripted: ScriptServer) -> None:
+    server = scripted(stores_large_checkpoints=False)
+    caught: list[str] = []
+    done = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def work(ctx: Context[str]) -> None:
+        try:
+            ctx.save_blocking("c" * 300_000)
+        except ClaimLost as error:
+            caught.append(error.cause)
+            raise
+        finally:
+            loop.call_soon_threadsafe(done.set)
+
+    async with Client(server.address) as client, client.worker(one_step(work), grace=timedelta(0)):
+        stream = await server.stream()
+        token = await stream.grant("work")
+        await stream.until(lambda _: server.unary_heartbeats)
+        stream.say(lost(token))
+        async with asyncio.timeout(10):
+            await done.wait()
+    assert caught == ["EXPIRED"]
+
+
+async def test_a_thread_that_saves_much_is_not_left_waiting_when_the_worker_stops(
+    scripted: ScriptServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perdure.limits.UNWIND_TIMEOUT", 0.2)
+    server = scripted(stores_large_checkpoints=False)
+    caught: list[str] = []
+    done = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def work(ctx: Context[str]) -> None:
+        try:
+            ctx.save_blocking("c" * 300_000)
+        except ClaimLost as error:
+            caught.append(error.cause)
+        finally:
+            loop.call_soon_threadsafe(done.set)
+
+    async with Client(server.address) as client:
+        async with client.worker(one_step(work), grace=timedelta(0)):
+            stream = await server.stream()
+            await stream.grant("work")
+            await stream.until(lambda _: server.unary_heartbeats)
+        async with asyncio.timeout(10):
+            await done.wait()
+    assert caught == ["UNKNOWN"]
 
 
 async def test_a_result_that_the_server_does_not_take_fails_the_attempt_with_its_words(scripted: ScriptServer) -> None:

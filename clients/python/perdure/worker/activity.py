@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import contextlib
+import functools
 import logging
 import time
 import traceback
@@ -40,12 +41,13 @@ class Activity:
         self.task: asyncio.Task[worker_service_pb2.Result | None] | None = None
         self.is_lost = False
         self.is_draining = False
+        self.is_abandoned = False
         self.cancels = 0
         self._reason = ""
         self._ledger = ledger
         self._to_session = to_session
         self._codec = codec
-        self._saves: set[asyncio.Future[None]] = set()
+        self._saves: set[asyncio.Future[None] | concurrent.futures.Future[None]] = set()
 
     # ---- what the context asks for, from any thread
 
@@ -71,8 +73,12 @@ class Activity:
         if self._codec is not None:
             seal(payload, self._codec)
         stored: concurrent.futures.Future[None] = concurrent.futures.Future()
-        self._post_save(payload, lambda error: stored.set_result(None) if error is None else stored.set_exception(error))
-        stored.result()
+        self._saves.add(stored)
+        try:
+            self._post_save(payload, functools.partial(_end, stored))
+            stored.result()
+        finally:
+            self._saves.discard(stored)
 
     def frame(self, kind: FrameKind, payload: payload_pb2.Payload) -> None:
         """Sends progress, without waiting. Raises ValueError for more than 64 KiB."""
@@ -104,8 +110,7 @@ class Activity:
         """Stops the activity; its result does not count any more. A checkpoint on its way raises ClaimLost, and then all the rest ends."""
         self._reason = _STOPS.get(cause, "CLAIM_LOST") if cause != "CANCELLED" or not self._reason else self._reason
         self.is_lost = True
-        for stored in self._saves:
-            _end(stored, claim_lost(cause))
+        self._end_saves(cause)
         # Behind the wake-up of a save, so that it is the one to say what happened.
         asyncio.get_running_loop().call_soon(self._cancel_task, self._reason)
 
@@ -115,8 +120,9 @@ class Activity:
             self.task.cancel(reason)
 
     def abandon(self) -> None:
-        """Goes on without the activity, which does not stop."""
-        self.is_draining = True
+        """Goes on without the activity, which does not stop. A checkpoint on its way raises ClaimLost: nobody would answer its thread."""
+        self.is_draining = self.is_abandoned = True
+        self._end_saves("UNKNOWN")
         if self.task is not None:
             self.cancels += 1
             self.task.cancel("ABANDONED")
@@ -131,18 +137,22 @@ class Activity:
             return results.cancelled()
         return results.of_exception(asyncio.CancelledError())
 
+    def _end_saves(self, cause: str) -> None:
+        for stored in list(self._saves):
+            _end(stored, claim_lost(cause))
+
     def _post_save(self, payload: payload_pb2.Payload, reply: Reply) -> None:
-        if self.is_lost or not self._to_session.put(self._ledger.save, self.held, payload, reply):
+        if self.is_lost or self.is_abandoned or not self._to_session.put(self._ledger.save, self.held, payload, reply):
             raise claim_lost("UNKNOWN")
 
 
-def _end(stored: "asyncio.Future[None]", error: PerdureError | None) -> None:
-    if stored.done():
-        return
-    if error is None:
-        stored.set_result(None)
-    else:
-        stored.set_exception(error)
+def _end(stored: "asyncio.Future[None] | concurrent.futures.Future[None]", error: PerdureError | None) -> None:
+    # The first answer counts; those for a thread come from two others.
+    with contextlib.suppress(asyncio.InvalidStateError, concurrent.futures.InvalidStateError):
+        if error is None:
+            stored.set_result(None)
+        else:
+            stored.set_exception(error)
 
 
 Invoke = Callable[[Activity], Awaitable[Any]]

@@ -68,9 +68,9 @@ class LargeCalls:
                 await asyncio.sleep(limits.RETRY_INITIAL_INTERVAL)
                 continue
             except PerdureError as error:
-                save.reply(error)
                 if isinstance(error, ClaimLost):
                     self._ledger.lose(held.token, error.cause)
+                save.reply(error)
                 return
             save.reply(None)
             if answer.cancel_requested:

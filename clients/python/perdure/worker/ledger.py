@@ -193,13 +193,13 @@ class Ledger:
                 self._services.later(pause, lambda: self._send_again(sent))
                 return
             sent.held.frames_open -= len(sent.heartbeat.frames)
-            if sent.reply is not None:
-                sent.reply(error)
         token = sent.held.token if sent is not None else answer.claim_token
         if isinstance(error, ClaimLost):
-            self.lose(token, error.cause)
+            self.lose(token, error.cause)  # before the reply, which may end the activity: then nobody would tell of the loss
         elif error is not None:
             _log.warning("a checkpoint or frame was not taken: %s", error)
+        if sent is not None and sent.reply is not None:
+            sent.reply(error)
         if answer.cancel_requested:
             self.cancel(token, "")
 
