@@ -16,6 +16,8 @@ SEEDS ?= 2000
 FIRST ?= 1
 LANGUAGES ?=
 BUILD ?= build
+# Tests wait for stores, processes and timers: one process more than there are cores, and four at most.
+TEST_PROCESSES := $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 4 ? cores + 1 : 4)))
 export VENV
 # Without compiled files every process compiles all that it imports, and tests start many.
 unexport PYTHONDONTWRITEBYTECODE
@@ -36,7 +38,7 @@ demo: setup ## Kills a worker, the server and Redis in the middle of real work; 
 test: setup check pytest ## Generated code, lint, types, import contracts, and the core tests; needs no network once set up
 
 pytest: setup ## The core tests only
-	$(PY) -m pytest -m "not slow and not chaos and not image and not conformance" -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+	$(PY) -m pytest -m "not slow and not chaos and not image and not conformance" -n $(TEST_PROCESSES) --dist worksteal $(ARGS)
 
 slow: setup ## Stories and services on real processes that are killed and restarted, and the first seeds of the simulation
 	$(PY) -m pytest -m "slow and not chaos and not image" -n auto --maxprocesses 2 --dist worksteal $(ARGS)

@@ -4,10 +4,12 @@ Every process is a child of the test run, listens on loopback only, keeps its da
 and is ended by `kill()` or `stop()`. Where `setpriv` exists the kernel also kills it when the test run itself dies.
 """
 
+import contextlib
 import importlib.util
 import os
 import platform
 import re
+import secrets
 import shutil
 import signal
 import socket
@@ -25,6 +27,8 @@ import pytest
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
 LOG_LINES_KEPT = 400
+
+_PORTS_LOWEST, _PORTS = 10_000, 10_000
 
 # Read once, at import: the root conftest then removes these from the environment, so that no test depends on them.
 MONGO_URL = os.environ.get("MONGO_URL")
@@ -45,11 +49,24 @@ def missing_server(reason: str) -> NoReturn:
 
 
 def free_port() -> int:
-    """A TCP port on 127.0.0.1 that was free a moment ago; another process may take it before it is used."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A TCP port on 127.0.0.1 on which nobody listens.
+
+    It is none of those that the kernel gives to outgoing connections: one of these would take it before it is used, or while its server
+    is away, for a client that connects again and again to a port of that range meets itself there sooner or later.
+    """
+    while True:
+        port = _PORTS_LOWEST + secrets.randbelow(_PORTS)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except (FileNotFoundError, ProcessLookupError):  # which of them depends on when it went
+        return False
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -60,9 +77,9 @@ def environment(**changes: str) -> dict[str, str]:
 class ServerProcess:
     """One child process that says in its log when it is ready.
 
-    `arguments` maps the port to the whole command line. `ready` is searched in every line of stdout and stderr; a group
-    named `port` in it, if any, tells the port (for servers that were started with port 0). `settings` are environment
-    variables that only this process gets.
+    `arguments` maps the port, which is a free one unless it is given, to the whole command line. `ready` is searched in every line of
+    stdout and stderr; a group named `port` in it, if any, tells another port. `settings` are environment variables that only this
+    process gets.
     """
 
     def __init__(
@@ -75,7 +92,7 @@ class ServerProcess:
         settings: dict[str, str] | None = None,
     ) -> None:
         self.directory = directory
-        self.port = port
+        self.port = port or free_port()
         self.log: deque[str] = deque(maxlen=LOG_LINES_KEPT)
         self._arguments = arguments
         self._settings = settings or {}
@@ -191,7 +208,7 @@ class RedisProcess(ServerProcess):
         def arguments(port: int) -> list[str]:
             return [binary, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(directory), "--save", "", "--appendonly", "no"]
 
-        super().__init__(arguments, "Ready to accept connections", directory, free_port())
+        super().__init__(arguments, "Ready to accept connections", directory)
 
     @property
     def url(self) -> str:

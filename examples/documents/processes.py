@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import platform
+import secrets
 import shutil
 import signal
 import socket
@@ -104,10 +105,15 @@ def python(module: str, *arguments: str) -> list[str]:
 
 
 def free_port() -> int:
-    """A port of the loopback interface that is free now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A port of the loopback interface that is free now, below those that the kernel gives to outgoing connections.
+
+    One of these could be taken while its server is away: by a client that connects again and again, and so meets itself.
+    """
+    while True:
+        port = 10_000 + secrets.randbelow(10_000)
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
 
 
 def redis_command(port: int) -> list[str]:

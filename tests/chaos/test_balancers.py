@@ -57,7 +57,7 @@ async def test_c58_idle_streams_live_behind_a_balancer_that_counts_no_pings(bala
         await run.signal("go")
         events.append(await nothing)
         events += [event async for event in watch]
-        assert asyncio.get_running_loop().time() - began < 2.0
+        assert asyncio.get_running_loop().time() - began < 5.0
         assert [event.text for event in events if isinstance(event, Frame)] == ["at last"]
     assert balancer.cuts == 0, f"a call was silent for {balancer.longest_idle:.1f} s"
     assert balancer.longest_idle > 5.0, "the balancer saw silence, so that the limit meant something"

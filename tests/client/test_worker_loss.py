@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +12,7 @@ from tests.client.conftest import ScriptServer
 from tests.client.messages import CLAIM_LOST, cancel, claims, lost, settled
 from tests.client.probe import Probe
 from tests.conftest import Eventually
+from tests.processes import is_alive
 
 
 async def test_c33_a_lost_step_that_comes_back_is_another_claim(scripted: ScriptServer, probe: Probe) -> None:
@@ -131,15 +131,8 @@ async def test_a_cancelled_process_looks_for_itself_and_a_lost_one_is_killed(scr
         heartbeat = await stream.until(lambda stream: next((item for item in stream.heartbeats if item.claim_token == endless), None))
         process_id = int(heartbeat.frames[0].payload.json.strip('"'))
         stream.say(lost(endless))
-        await eventually(lambda: not _is_alive(process_id), what="the process is gone")
+        await eventually(lambda: not is_alive(process_id), what="the process is gone")
         assert [result.claim_token for result in stream.results] == [token]
-
-
-def _is_alive(process_id: int) -> bool:
-    try:
-        return Path(f"/proc/{process_id}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 async def test_at_the_end_of_the_own_lease_only_holders_of_permits_stop(scripted: ScriptServer, probe: Probe) -> None:

@@ -84,12 +84,12 @@ async def test_unanswered_checkpoints_and_frames_are_said_again_in_order(scripte
 
 
 async def test_c57_a_stream_that_answers_no_renewal_is_given_up(scripted: ScriptServer, probe: Probe) -> None:
-    server = scripted(lease=3, renew_interval=0.3, answers_renews=False)
+    server = scripted(lease=30, renew_interval=0.3, answers_renews=False)
     async with Client(server.address) as client, client.worker(probe.definition):
         first = await server.stream()
         began = time.monotonic()
         second = await server.stream(2)
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 10, "long before the lease ends"
         assert second.hello.session_id == "session-1"
         await first.until(lambda stream: stream.ended)
 

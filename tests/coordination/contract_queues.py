@@ -123,7 +123,7 @@ class ReadyQueuesContract:
         loop = asyncio.get_running_loop()
         begun = loop.time()
         assert not await coordination.take(["q"], 1, 120)
-        assert 0.1 <= loop.time() - begun < 2
+        assert 0.1 <= loop.time() - begun < 5
 
     async def test_a_waiting_take_gets_what_comes(self, coordination: Coordination) -> None:
         async with asyncio.TaskGroup() as group:

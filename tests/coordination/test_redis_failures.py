@@ -107,7 +107,7 @@ async def test_c75_silence_is_noticed_and_healed(coordination: RedisCoordination
     begun = asyncio.get_running_loop().time()
     with pytest.raises(CoordinationUnavailable):
         await coordination.backlog(["q"])
-    assert asyncio.get_running_loop().time() - begun < 0.1
+    assert asyncio.get_running_loop().time() - begun < limits.TIMEOUT / 1_000, "a trip takes so long"
     proxy.thaw()
     assert await eventually(lambda: works(coordination), within=limits.BACKOFF_MAX / 1_000 + 5)
     async with asyncio.timeout(limits.IDLE_PING / 1_000 + 10):

@@ -12,8 +12,7 @@ import pytest
 from tests.conftest import Eventually
 from tests.e2e.channels import COMPLETED, connected
 from tests.e2e.servers import DevProcess
-from tests.embedded.proc import is_running
-from tests.processes import environment, missing_server, redis_binary, store_available
+from tests.processes import environment, is_alive, missing_server, redis_binary, store_available
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +33,7 @@ def dev(tmp_path: Path) -> Iterator[DevProcess]:
 
 def none_runs(pids: list[int]) -> bool:
     """Whether all of them are gone."""
-    return not any(is_running(pid) for pid in pids)
+    return not any(is_alive(pid) for pid in pids)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -46,7 +45,7 @@ async def test_data_is_kept_over_restarts_and_children_end_with_it(dev: DevProce
     for number in (signal.SIGTERM, signal.SIGKILL):
         children = dev.children
         assert len(children) == 2
-        assert all(is_running(pid) for pid in children)
+        assert all(is_alive(pid) for pid in children)
         dev.send(number)
         await eventually(lambda: not dev.running)
         await eventually(partial(none_runs, children))

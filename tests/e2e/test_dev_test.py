@@ -72,7 +72,7 @@ async def test_a_month_passes_while_a_worker_keeps_what_it_holds(
         month.by.FromTimedelta(MONTH + timedelta(seconds=1))
         month.skip_wait_idle = True
         assert (await testing.AdvanceTime(month)).fired_count == 1
-        assert time.monotonic() - before < 2
+        assert time.monotonic() - before < 8
         await eventually(lambda: begun)
         moving = await testing.WaitIdle(wire.WaitIdleRequest(timeout=Duration(nanos=200_000_000)))
         assert not moving.idle

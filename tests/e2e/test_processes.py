@@ -13,7 +13,7 @@ from perdure.v1 import admin_service_pb2
 from tests.conftest import Eventually
 from tests.e2e.channels import COMPLETED, Perdure
 from tests.e2e.conftest import MakeServer
-from tests.processes import ServerDidNotStartError
+from tests.processes import ServerDidNotStartError, is_alive
 
 pytestmark = pytest.mark.slow
 
@@ -41,18 +41,17 @@ def children(pid: int) -> Mapping[int, str]:
     """Command lines of the server processes below a process, by their pid."""
     found = {}
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in task.read_text().split():
-            with suppress(FileNotFoundError):  # it has just ended
-                found[int(child)] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        # A thread or a child may just have ended.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            for child in task.read_text().split():
+                found[int(child)] = _command_line(int(child))
     return {child: line for child, line in found.items() if "spawn_main" in line}
 
 
-def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that nobody has reaped yet does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+def _command_line(pid: int) -> str:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return ""
 
 
 async def test_two_processes_share_the_port_and_one_that_dies_comes_again(new_server: MakeServer, eventually: Eventually) -> None:

@@ -23,8 +23,8 @@ from perdure_server.embedded import (
 from perdure_server.embedded.bson_wire import command
 from perdure_server.embedded.probes import probe_redis
 from tests.conftest import Eventually
-from tests.embedded.proc import is_running, running_with
-from tests.processes import environment, missing_server, redis_binary, store_available
+from tests.embedded.proc import running_with
+from tests.processes import environment, is_alive, missing_server, redis_binary, store_available
 
 if not (store_available() and redis_binary()):
     missing_server("the embedded servers are not installed")
@@ -61,8 +61,8 @@ async def test_both_run_say_what_they_are_and_end_in_order(options: EmbeddedOpti
         assert store.version[0].isdigit()
         assert redis.version[0].isdigit()
         assert "disk" in store.durability_text
-        assert is_running(store.pid)
-        assert is_running(redis.pid)
+        assert is_alive(store.pid)
+        assert is_alive(redis.pid)
         assert store.pid in running_with(str(options.data_directory))
     assert not running_with(str(options.data_directory))
     assert happened(events, Service.STORE) == [Happening.CHOSEN, Happening.STARTED, Happening.READY, Happening.STOPPED]

@@ -55,7 +55,7 @@ class TestJwts:
             begun = time.monotonic()
             told = await ended(watching(served, bearer(token(exp=int(time.time()) - 28))))  # clocks may differ by 30 s
             assert told.reason in {"UNAUTHENTICATED", "DRAINING"}, "cut, or asked to come again in time"
-            assert time.monotonic() - begun < 4
+            assert time.monotonic() - begun < 8, "two seconds, and what a busy machine adds"
             assert (
                 await refused(served.admin.GetServerInfo(admin.GetServerInfoRequest(), metadata=bearer(token(exp=int(time.time()) - 31))))
             ).reason == "UNAUTHENTICATED"

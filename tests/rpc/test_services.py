@@ -3,6 +3,7 @@
 import asyncio
 
 import grpc
+import pytest
 from google.rpc.error_details_pb2 import ResourceInfo
 
 from perdure.v1 import admin_service_pb2 as admin
@@ -10,6 +11,7 @@ from perdure.v1 import definition_pb2, worker_service_pb2, workflow_pb2
 from perdure.v1 import workflow_service_pb2 as wire
 from perdure.v1.claim_pb2 import HeldClaim, Pool
 from perdure_server.kernel import limits
+from perdure_server.rpc import limits as rpc_limits
 from perdure_server.rpc.admin_service import AdminService
 from perdure_server.rpc.registry import unimplemented_methods
 from perdure_server.rpc.worker_service import WorkerService
@@ -124,10 +126,11 @@ class TestSignalsAndResults:
             found = await refused(call)
             assert (found.code, found.reason) == (grpc.StatusCode.NOT_FOUND, "WORKFLOW_NOT_FOUND")
 
-    async def test_a_result_that_is_not_there_yet_is_said_before_the_deadline(self, served: Served) -> None:
+    async def test_a_result_not_there_yet_is_said_before_the_deadline(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(rpc_limits, "ANSWER_MARGIN", 1_800)
         await served.register("a")
         await served.start()
-        answer = await served.workflows.WaitForResult(wire.WaitForResultRequest(workflow=ref()), timeout=1.0)
+        answer = await served.workflows.WaitForResult(wire.WaitForResultRequest(workflow=ref()), timeout=2.0)
         assert (answer.done, answer.state) == (False, State.STATE_RUNNING)
 
     async def test_another_fence_or_round_is_refused(self, served: Served) -> None:
@@ -253,11 +256,12 @@ class TestUnaryClaims:
         await served.workflows.CancelWorkflow(wire.CancelWorkflowRequest(workflow=ref()))
         assert (await served.workers.Heartbeat(beat)).cancel_requested
 
-    async def test_a_poll_in_vain_ends_before_the_deadline(self, served: Served) -> None:
+    async def test_a_poll_in_vain_ends_before_the_deadline(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(rpc_limits, "ANSWER_MARGIN", 1_800)
         await served.register("a")
         request = worker_service_pb2.PollClaimsRequest(worker_id="w", pools=[Pool(pool="p", workflow_type="note", any_contract=True)])
         request.wait_time.seconds = 60
-        assert not (await served.workers.PollClaims(request, timeout=1.0)).claims
+        assert not (await served.workers.PollClaims(request, timeout=2.0)).claims
 
 
 class TestDefinitions:

@@ -1,9 +1,7 @@
 """examples/pipeline: programs as steps; a kill -9 of everything but the program that runs costs nothing."""
 
 import asyncio
-import contextlib
 import gzip
-import os
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +14,7 @@ from examples.pipeline.programs import run
 from perdure import Client, Context, Failure
 from perdure.testing import ActivityEnvironment
 from tests.conftest import Eventually
-from tests.processes import environment
+from tests.processes import environment, is_alive
 from tests.samples.conftest import RunSample
 
 MODULE = "examples.pipeline"
@@ -36,13 +34,6 @@ def held_sort(directory: Path) -> Path:
     program.write_text(f'#!/bin/sh\n{hold}exec {shutil.which("sort")} "$@"\n')
     program.chmod(0o700)
     return program.parent
-
-
-def is_alive(pid: int) -> bool:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, 0)
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 async def test_lines_are_frames() -> None:

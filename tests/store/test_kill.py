@@ -12,7 +12,7 @@ from perdure_server.kernel.workflow import Workflow
 from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.store.committer import Road
 from perdure_server.store.mongo import MongoStore
-from tests.processes import ServerProcess, free_port, missing_server, store_available
+from tests.processes import ServerProcess, missing_server, store_available
 from tests.store.conftest import DATABASE
 from tests.store.instances import following, started
 
@@ -42,7 +42,7 @@ def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServerPr
     if arguments is None:
         pytest.skip(f"no {request.param} on PATH")
     command = list(arguments)
-    server = ServerProcess(lambda port: [*command, "--port", str(port)], READY, tmp_path, free_port())
+    server = ServerProcess(lambda port: [*command, "--port", str(port)], READY, tmp_path)
     server.start()
     yield server
     server.kill()

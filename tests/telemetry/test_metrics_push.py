@@ -52,7 +52,7 @@ async def test_c86_a_silent_collector_of_metrics_holds_up_neither_work_nor_stop(
     telemetry.count(STARTED, ("default", "note"))
     begun = time.monotonic()
     await telemetry.close()
-    assert time.monotonic() - begun < 3, "a second, and what a busy machine adds"
+    assert time.monotonic() - begun < 5, "a second, and what a busy machine adds"
 
 
 async def test_a_refused_push_is_counted(eventually: Eventually) -> None:

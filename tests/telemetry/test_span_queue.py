@@ -68,7 +68,7 @@ async def test_c86_a_full_queue_drops_and_counts_and_never_waits() -> None:
     begun = time.perf_counter()
     for _ in range(20_000):
         queue.put(SPAN)
-    assert time.perf_counter() - begun < 1.0
+    assert time.perf_counter() - begun < 5, "a wait for the exporter would have no end"
     assert 20_000 - 1_000 - 512 <= queue.dropped <= 20_000 - 1_000
     exporter.let_go.set()
     await queue.close(5_000)
@@ -84,7 +84,7 @@ async def test_c86_a_stop_does_not_wait_for_a_hanging_exporter() -> None:
     await asyncio.to_thread(exporter.entered.wait, 10)
     begun = time.perf_counter()
     await queue.close(200)
-    assert time.perf_counter() - begun < 1.0
+    assert time.perf_counter() - begun < 5, "0.2 s, where a wait for the exporter would have no end"
     assert queue.dropped == 88, "what had not been handed over"
 
 
@@ -123,5 +123,5 @@ async def test_c86_a_silent_collector_does_not_hold_up_a_stop(black_hole: str, e
     await eventually(lambda: len(queue._spans) < 1_000, what="the exporter took a batch")
     begun = time.perf_counter()
     await telemetry.close()
-    assert time.perf_counter() - begun < 2.0
+    assert time.perf_counter() - begun < 5, "a second, and what a busy machine adds"
     assert telemetry.spans_dropped > 0

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Eventually
+from tests.processes import is_alive
 from tools.clients import __main__ as tool
 from tools.clients.execution import ROOT, Place, VerbFailed, missing_tool, perform, words
 from tools.clients.languages import LANGUAGES, VERBS, Command, Language, Tool
@@ -82,8 +83,7 @@ async def test_what_a_command_left_running_ends_with_it(place: Place, eventually
     sleeper = "import subprocess; print(subprocess.Popen(['sleep', '60'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).pid)"
     lines: list[str] = []
     perform(Language("toy", verbs={"test": (python(sleeper),)}), "test", lines.append, place)
-    state = Path(f"/proc/{lines[-1]}/stat")
-    await eventually(lambda: not state.exists() or state.read_text().split()[2] in "ZX", what="it is killed")
+    await eventually(lambda: not is_alive(int(lines[-1])), what="it is killed")
 
 
 def test_stale_generated_code_is_found_without_touching_it(place: Place) -> None:
