@@ -6,6 +6,7 @@ import inspect
 import os
 import random
 import secrets
+import signal
 import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -30,7 +31,12 @@ FOREIGN_NAMES = frozenset(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Removes foreign settings before any of our modules is imported; all processes of a run take the seed of the first."""
+    """Removes foreign settings before any of our modules is imported; all processes of a run take the seed of the first.
+
+    A shell starts what runs in the background with SIGINT ignored, and children would inherit that: tests send it to some of theirs.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     global SEED  # noqa: PLW0603 -- pytest offers no other place that every process passes
     SEED = getattr(config, "workerinput", {}).get("perdure_seed", SEED)
     for name in list(os.environ):
