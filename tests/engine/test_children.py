@@ -76,7 +76,7 @@ async def test_pages_come_from_the_step_s_own_worker(world: World) -> None:
     assert [json.loads(child.input.json or "") for child in found if child.input is not None] == list(range(28))
 
 
-@pytest.mark.parametrize("count", [3, 100, pytest.param(6_000, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize("count", [3, 100, pytest.param(6_000, marks=[pytest.mark.chaos, pytest.mark.timeout(300)])])
 async def test_c46_the_dependant_is_claimed_once_after_the_last_child(world: World, count: int) -> None:
     bad = {0, count // 2, count - 1}
 
