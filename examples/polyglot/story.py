@@ -26,7 +26,7 @@ STEPS: Final[Mapping[str, str]] = {"fetch": "python", "count": "go", "shout": "t
 """Which language runs which step."""
 NUMBER: Final = 2**53 + 1
 PATIENCE: Final = timedelta(seconds=60)
-LEASE_SECONDS: Final = 3
+LEASE_SECONDS: Final = 5
 
 Say = Callable[[str], None]
 
