@@ -68,7 +68,10 @@ PYTHON: Final = Language(
         "lint": (("make", "-C", "{root}", "lint", "types"),),
         "samples": (("{python}", "-m", "pytest", "-q", "-n", "2", "{root}/tests/samples", "{root}/tests/client/test_readme.py"),),
         "conformance": (*CASES, *RUNNER),
-        "package": (("{python}", "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", "{root}/build/python", "."),),
+        # Without setuptools' copy of the sources, which mypy and tidy would take for ours.
+        "package": (
+            ("sh", "-c", "trap 'rm -rf build' EXIT; {python} -m pip wheel -q --no-deps --no-build-isolation -w {root}/build/python ."),
+        ),
     },
     check=(("{python}", "{root}/tools/gen.py", "--check"), ("{python}", "{root}/tools/sync_client.py", "--check")),
 )
