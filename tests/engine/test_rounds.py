@@ -10,7 +10,7 @@ from perdure_server.engine.values import Ref, Started
 from perdure_server.kernel.definition import Hook, Hooks
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.values import LossCause
-from perdure_server.kernel.workflow import StepState, WorkflowState
+from perdure_server.kernel.workflow import StepState, Workflow, WorkflowState
 from tests.engine.harness import World
 from tests.engine.rounds import AGAIN, SUPERSEDE, archived, defined, reason_of, supersede, superseding
 from tests.engine.workers import holding
@@ -181,3 +181,31 @@ async def test_c01_racing_starts_on_two_servers_open_their_rounds_one_after_the_
 
 async def _gather(calls: list["asyncio.Task[Started]"]) -> list[Started]:
     return list(await asyncio.gather(*calls))
+
+
+async def test_many_starts_that_supersede_one_another_open_a_round_each_in_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = await world.server()
+    await world.define(server, "a")
+    await world.start(server)
+    commits: list[bool] = []
+    gate = asyncio.Event()
+    inner = world.store.workflows.commit
+
+    async def commit(old: Workflow | None, new: Workflow) -> bool:
+        await gate.wait()
+        done = await inner(old, new)
+        if old is not None and old.run_id != new.run_id:
+            commits.append(done)
+        return done
+
+    monkeypatch.setattr(world.store.workflows, "commit", commit)
+    starts = [superseding(world, server, f"r{number}") for number in range(50)]
+    gone = superseding(world, server, "gone")
+    await world.settle()
+    gone.cancel()
+    gate.set()
+    await world.until(lambda: all(start.done() for start in starts))
+    assert [start.result().created for start in starts] == [True] * 50
+    assert commits.count(True) == 50, "one whose caller has left meanwhile opens none"
+    assert commits.count(False) <= 50, "a race is lost to the duty of the round before, not to one another"
+    assert (await world.stored()).round == 51

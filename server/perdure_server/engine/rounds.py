@@ -6,6 +6,7 @@ A crash after any of these writes leaves the old round as it was (and an inert c
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
@@ -57,6 +58,7 @@ class Rounds:
         self._mailboxes = mailboxes
         self._catalog = catalog
         self._follow = follow
+        self._turns: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()  # one start at a time opens rounds of a key here
         duties.register(DutyKind.ACTIVATE_ROUND, self._activate)
 
     async def open(self, command: Start, definition: Definition) -> Started:
@@ -122,8 +124,12 @@ class Rounds:
         return [workflow for workflow in found if isinstance(workflow, Workflow)]
 
     async def _open_for(self, future: "asyncio.Future[Started]", command: Start, definition: Definition) -> None:
+        turn = self._turns.setdefault(command.key.workflow_id, asyncio.Lock())
         try:
-            started = await self._open(command, definition)
+            async with turn:  # many at once would lose one another's races, and nearly all of them in vain
+                if future.done():
+                    return  # its caller has gone, and nothing of it has begun
+                started = await self._open(command, definition)
         except asyncio.CancelledError:
             if not future.done():
                 future.set_exception(stopped())

@@ -447,7 +447,9 @@ Global___Released: _TypeAlias = Released  # noqa: Y015
 
 @_typing.final
 class Cancelled(_message.Message):
-    """Outcome: the worker confirms that it stopped for a cancel. Without a cancel request: INVALID_ARGUMENT."""
+    """Outcome: the worker confirms that it stopped for a cancel. Without a cancel request the attempt has failed, with
+    CANCELLED_BY_WORKER, and is retried by policy.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

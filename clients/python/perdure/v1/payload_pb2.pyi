@@ -139,11 +139,13 @@ class Failure(_message.Message):
       STEP_TIMEOUT      all attempts together had no result within step_timeout
       QUEUE_TIMEOUT     no worker took the ready step within queue_timeout
       WORKFLOW_TIMEOUT  the workflow did not end within workflow_timeout
+      CANCELLED_BY_WORKER  the worker said that it stopped for a cancel that nobody had asked for
       DOCUMENT_FULL     the result could not be stored at all within the workflow's budget
       CHILD_FAILED      a map or child step's join cannot be met any more; the details name the first children
       MAP_SOURCE_INVALID  what a map or child step takes its children's inputs from is no JSON array, encoded, or gone
       MAP_TOO_LARGE     a map step would start more children than one may
       CHILD_NOT_STARTED, CHILD_KEY_TAKEN, CHILD_TOO_DEEP  among a map's errors: a child that could never be started
+      CHILD_GONE        among a map's errors: a child that was deleted, or superseded, before its end was counted
       CHILD_OUTPUT_GONE a child step's child has completed, and its output is not stored any more
       STEP_SKIPPED      a dependency was skipped where the dependant needs its value
       RESOLVED_FAILED   a person ended the step by ResolveStep

@@ -700,7 +700,8 @@ func (x *Released) GetCheckpointNo() int64 {
 	return 0
 }
 
-// Outcome: the worker confirms that it stopped for a cancel. Without a cancel request: INVALID_ARGUMENT.
+// Outcome: the worker confirms that it stopped for a cancel. Without a cancel request the attempt has failed, with
+// CANCELLED_BY_WORKER, and is retried by policy.
 type Cancelled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent: the stored one is kept for the finalizer.

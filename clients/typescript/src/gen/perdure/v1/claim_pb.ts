@@ -466,7 +466,8 @@ export const ReleasedSchema: GenMessage<Released> = /*@__PURE__*/
   messageDesc(file_perdure_v1_claim, 5);
 
 /**
- * Outcome: the worker confirms that it stopped for a cancel. Without a cancel request: INVALID_ARGUMENT.
+ * Outcome: the worker confirms that it stopped for a cancel. Without a cancel request the attempt has failed, with
+ * CANCELLED_BY_WORKER, and is retried by policy.
  *
  * @generated from message perdure.v1.Cancelled
  */

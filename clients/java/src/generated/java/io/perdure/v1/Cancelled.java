@@ -7,7 +7,8 @@ package io.perdure.v1;
 
 /**
  * <pre>
- * Outcome: the worker confirms that it stopped for a cancel. Without a cancel request: INVALID_ARGUMENT.
+ * Outcome: the worker confirms that it stopped for a cancel. Without a cancel request the attempt has failed, with
+ * CANCELLED_BY_WORKER, and is retried by policy.
  * </pre>
  *
  * Protobuf type {@code perdure.v1.Cancelled}
@@ -259,7 +260,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Outcome: the worker confirms that it stopped for a cancel. Without a cancel request: INVALID_ARGUMENT.
+   * Outcome: the worker confirms that it stopped for a cancel. Without a cancel request the attempt has failed, with
+   * CANCELLED_BY_WORKER, and is retried by policy.
    * </pre>
    *
    * Protobuf type {@code perdure.v1.Cancelled}
