@@ -6,7 +6,6 @@ A crash after any of these writes leaves the old round as it was (and an inert c
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import TypeVar
-from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
@@ -16,6 +15,7 @@ from perdure_server.engine.duties import Duties
 from perdure_server.engine.mailbox import GIVE_UP_AFTER, Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.pending import Command, stopped
+from perdure_server.engine.turns import Turns
 from perdure_server.engine.values import Started
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.effects import Effect
@@ -58,7 +58,7 @@ class Rounds:
         self._mailboxes = mailboxes
         self._catalog = catalog
         self._follow = follow
-        self._turns: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()  # one start at a time opens rounds of a key here
+        self._turns = Turns()
         duties.register(DutyKind.ACTIVATE_ROUND, self._activate)
 
     async def open(self, command: Start, definition: Definition) -> Started:
@@ -124,9 +124,8 @@ class Rounds:
         return [workflow for workflow in found if isinstance(workflow, Workflow)]
 
     async def _open_for(self, future: "asyncio.Future[Started]", command: Start, definition: Definition) -> None:
-        turn = self._turns.setdefault(command.key.workflow_id, asyncio.Lock())
         try:
-            async with turn:  # many at once would lose one another's races, and nearly all of them in vain
+            async with self._turns.of(command.key.workflow_id):
                 if future.done():
                     return  # its caller has gone, and nothing of it has begun
                 started = await self._open(command, definition)

@@ -15,6 +15,7 @@ from perdure_server.engine.calendar import Calendar, key_of
 from perdure_server.engine.clock import happened
 from perdure_server.engine.people import Conditions
 from perdure_server.engine.subject import about
+from perdure_server.engine.turns import Turns
 from perdure_server.engine.values import Ref
 from perdure_server.kernel import firing as rules
 from perdure_server.kernel import limits
@@ -59,6 +60,7 @@ class Schedules:
         self._clock = engine.clock
         self._interval = engine.settings.sweep_interval
         self._rest = self._interval
+        self._turns = Turns()
         self._news = asyncio.Event()  # one was put here, and may be due before that
 
     # -------------------------------------------------------------------------------------------------------- by the clock
@@ -197,6 +199,10 @@ class Schedules:
 
         Rejection REVISION_CONFLICT if the etag is not that of the settings, REQUEST_ID_REUSED.
         """
+        async with self._turns.of((namespace, schedule_id)):
+            return await self._change(namespace, schedule_id, change, conditions)
+
+    async def _change(self, namespace: str, schedule_id: str, change: Change, conditions: Conditions) -> tuple[Schedule, bool]:
         for _ in range(_LOST_RACES):
             stored = await self._store.get(namespace, schedule_id)
             known = stored if stored is not None and not stored.deleted else None
@@ -230,6 +236,10 @@ class Schedules:
 
         Rejection SCHEDULE_NOT_FOUND, REQUEST_ID_REUSED.
         """
+        async with self._turns.of((namespace, schedule_id)):
+            return await self._trigger(namespace, schedule_id, firing)
+
+    async def _trigger(self, namespace: str, schedule_id: str, firing: Firing) -> Fired:
         for _ in range(_LOST_RACES):
             stored = await self._known(namespace, schedule_id)
             answer = rules.answer_to(stored, firing)

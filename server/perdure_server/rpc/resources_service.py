@@ -5,23 +5,41 @@ from msgspec.structs import replace
 from perdure.v1 import admin_service_pb2 as wire
 from perdure.v1 import resource_pb2
 from perdure_server.engine.service import Engine
+from perdure_server.engine.turns import Turns
 from perdure_server.kernel.rejection import Reason, Rejection
-from perdure_server.kernel.resources import Resource
+from perdure_server.kernel.resources import PutRequest, Resource
+from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.rpc import page_tokens
 from perdure_server.rpc.decode import resources as decode
 from perdure_server.rpc.encode import resources as encode
 from perdure_server.rpc.filling import Filling
 from perdure_server.rpc.transport import Context
 
+_RACES = 5
+
 
 class ResourcesService:
-    """A part of AdminService, which sets `_engine`."""
+    """A part of AdminService, which sets `_engine` and `_turns`."""
 
     _engine: Engine
+    _turns: Turns
 
     async def put_resource(self, request: wire.PutResourceRequest, _context: Context) -> wire.PutResourceResponse:
         """Make or change a resource; the same again changes nothing."""
         wanted, asked = decode.put(request), decode.asked(request)
+        async with self._turns.of((wanted.namespace, wanted.name)):
+            return await self._put(request, wanted, asked)
+
+    async def _put(self, request: wire.PutResourceRequest, wanted: Resource, asked: PutRequest) -> wire.PutResourceResponse:
+        for _ in range(_RACES):
+            try:
+                return await self._put_once(request, wanted, asked)
+            except Rejection as error:
+                if error.reason is not Reason.REVISION_CONFLICT or request.resource.etag:
+                    raise
+        raise StoreUnavailable("the resource is being changed by too many at once")
+
+    async def _put_once(self, request: wire.PutResourceRequest, wanted: Resource, asked: PutRequest) -> wire.PutResourceResponse:
         old = await self._engine.permits.resources.get(wanted.namespace, wanted.name)
         known = old.remembered(asked) if old is not None else None
         if old is not None and known is not None:
