@@ -1,119 +1,115 @@
 """Whether Perdure stays flat as the work grows, and its limits; prints figures, asserts nothing. See docs/performance.md.
 
-`python -m tools.bench.flat [SCENE...]`; scenes: waiting, graphs, timers, burst, watchers, workers, children, permits, servers.
+`python -m tools.bench.flat [SCENE...]`; without a name all scenes, in the order of --help, the long ones last. What a scene has measured is
+printed and written to --lines at once, so a run may be stopped at any time. A scene that takes too long is ended, and the next one begins.
 """
 
 import argparse
 import json
+import os
+import signal
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
-from typing import Final
+from types import FrameType
+from typing import Any, Final
 
-from tools.bench.measures import IN_FLIGHT
-from tools.bench.preload import preload
-from tools.bench.processes import BenchFailed, Driver, Processes
-from tools.bench.systems import Perdure
+from tools.bench.processes import BenchFailed
+from tools.bench.scenes import SCENES, Figures, Scene
 
-Figures = dict[str, float]
+_START_SECONDS: Final = 60  # what a scene may take beside its own time: processes that start on a busy machine
 
-ROUNDS: Final = 5
-SECONDS: Final = 5.0
+
+class Results:
+    """What was measured so far; every line goes out at once."""
+
+    def __init__(self, lines: Path | None, is_small: bool) -> None:
+        self._lines = lines
+        self._is_small = is_small
+        self.measured: list[dict[str, Any]] = []
+        self.failed = False
+
+    def add(self, name: str, size: str, figures: Figures) -> None:
+        """Print, judge and write one measurement."""
+        limits = [limit.says(figures[limit.figure]) for limit in SCENES[name].limits if limit.figure in figures]
+        print(f"{name}, {size}: " + ", ".join(f"{key} {value:,.6g}" for key, value in figures.items()), flush=True)
+        for line in limits:
+            print(f"    {line}", flush=True)
+        self._keep({"scene": name, "size": size, "figures": figures, "limits": limits})
+
+    def fail(self, name: str, error: Exception) -> None:
+        """A scene did not come to its end."""
+        self.failed = True
+        print(f"{name}: FAILED: {error}", flush=True)
+        self._keep({"scene": name, "failed": str(error)})
+
+    def _keep(self, what: dict[str, Any]) -> None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        entry = {**what, "at": now, "small": self._is_small, "load": os.getloadavg()[0]}
+        self.measured.append(entry)
+        if self._lines is not None:
+            with self._lines.open("a") as file:
+                file.write(json.dumps(entry) + "\n")
+
+    def as_markdown(self) -> str:
+        """A table of all."""
+        rows = ["| scene | size | figures | limits |", "| --- | --- | --- | --- |"]
+        for entry in self.measured:
+            title = f"**{entry['scene']}**: {SCENES[entry['scene']].title}"
+            if "failed" in entry:
+                rows.append(f"| {title} | | failed: {str(entry['failed']).splitlines()[0]} | |")
+                continue
+            figures = "; ".join(f"{key.replace('_', ' ')} {value:,.4g}" for key, value in entry["figures"].items())
+            rows.append(f"| {title} | {entry['size']} | {figures} | {'; '.join(entry['limits'])} |")
+        return "\n".join(rows) + "\n"
 
 
 @contextmanager
-def running(system: Perdure, scenes: bool = True) -> Iterator[tuple[Driver, Processes]]:
-    """A system on an empty store; `scenes`: with the worker and the load of the scenes."""
-    with tempfile.TemporaryDirectory(prefix="perdure-bench-") as scratch, Processes(Path(scratch)) as processes:
-        yield (system.start_scenes(processes) if scenes else system.start(processes)), processes
+def _within(seconds: int) -> Iterator[None]:
+    """Raise BenchFailed in the middle of what takes longer."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise BenchFailed(f"it took longer than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
-def waiting(count: int) -> Figures:
-    """Two installations side by side, one empty, one with `count` waiting workflows; load on one, then on the other, in turn."""
-    with running(Perdure("empty"), scenes=False) as (empty, _), running(Perdure("full"), scenes=False) as (full, processes):
-        full.do("park", count=1, seconds=60, in_flight=1)
-        preload(f"mongodb://127.0.0.1:{processes.port('store')}/?directConnection=true&retryWrites=false", "parked", count)
-        _speeds("empty", empty), _speeds("full", full)  # warm up
-        rounds = [{**_speeds("empty", empty), **_speeds("full", full)} for _ in range(ROUNDS)]
-        medians = {key: median(each[key] for each in rounds) for key in rounds[0]}
-        rate, late = (medians[f"full_{key}"] / medians[f"empty_{key}"] for key in ("workflows_per_second", "latency_p50_ms"))
-        return {"waiting": count, **medians, "throughput_ratio": rate, "latency_ratio": late}
-
-
-def _speeds(name: str, driver: Driver) -> Figures:
-    done = driver.do("run", seconds=SECONDS, in_flight=IN_FLIGHT)
-    latency = driver.do("latency", seconds=SECONDS / 2, most=500)
-    return {f"{name}_workflows_per_second": done["count"] / done["seconds"], f"{name}_latency_p50_ms": latency["p50_ms"]}
-
-
-def servers() -> Figures:
-    """One server, and two on one store, in turn: CPU milliseconds per workflow of everything, and workflows per second."""
-    figures: dict[str, list[float]] = {}
-    for _ in range(ROUNDS):
-        for count in (1, 2):
-            with running(Perdure("servers", servers=count), scenes=False) as (driver, processes):
-                driver.do("run", seconds=SECONDS / 2, in_flight=IN_FLIGHT)
-                before = sum(processes.cpu_seconds().values())
-                done = driver.do("run", seconds=SECONDS, in_flight=IN_FLIGHT)
-                spent = sum(processes.cpu_seconds().values()) - before
-                figures.setdefault(f"{count}_cpu_ms", []).append(spent / done["count"] * 1_000)
-                figures.setdefault(f"{count}_workflows_per_second", []).append(done["count"] / done["seconds"])
-    medians = {key: median(values) for key, values in figures.items()}
-    return {**medians, "cpu_ratio": medians["2_cpu_ms"] / medians["1_cpu_ms"]}
-
-
-def scene(what: str, **arguments: float) -> Callable[[], Figures]:
-    """A scene of tools/bench/load/perdure_scenes.py, with the memory of every process after it."""
-
-    def run() -> Figures:
-        with running(Perdure(what)) as (driver, processes):
-            figures = driver.do(what, **arguments)
-            if what == "workers":
-                done = driver.do("run", seconds=SECONDS, in_flight=IN_FLIGHT)
-                figures["workflows_per_second"] = done["count"] / done["seconds"]
-            return {**figures, **{f"{name}_mib": size for name, size in processes.memory_mib().items()}}
-
-    return run
-
-
-SCENES: Final[dict[str, tuple[Callable[[], Figures], ...]]] = {
-    "waiting": tuple(partial(waiting, count) for count in (0, 10_000, 100_000, 1_000_000)),
-    "graphs": (scene("graphs", rounds=ROUNDS),),
-    "timers": (scene("timers", per_second=1_000, seconds=10),),
-    "burst": (scene("burst", count=10_000),),
-    "watchers": (scene("watchers", count=10_000, workflows=100),),
-    "workers": (scene("workers", count=1_000),),
-    "children": (scene("children", count=100_000),),
-    "permits": (scene("permits", count=10_000, capacity=100),),
-    "servers": (servers,),
-}
+def _play(name: str, scene: Scene, results: Results, is_small: bool) -> None:
+    print(f"{name}: {scene.title}", flush=True)
+    began = time.monotonic()
+    try:
+        with _within(scene.seconds + _START_SECONDS):
+            scene.run(lambda size, figures: results.add(name, size, figures), scene.small if is_small else scene.full)
+    except (BenchFailed, OSError) as error:
+        results.fail(name, error)
+    print(f"    {time.monotonic() - began:.0f} s", flush=True)
 
 
 def main() -> int:
     """Returns the exit code: 1 if a scene failed."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench.flat", description=__doc__)
-    parser.add_argument("scenes", nargs="*", choices=[*SCENES, []], help="default: all")
-    parser.add_argument("--json", type=Path, help="write the figures there")
+    parser.add_argument("scenes", nargs="*", metavar="SCENE", help=f"default: all of {', '.join(SCENES)}")
+    parser.add_argument("--small", action="store_true", help="small sizes: whether everything runs, in five minutes")
+    parser.add_argument("--lines", type=Path, help="append each measurement there, a line of JSON")
+    parser.add_argument("--markdown", type=Path, help="write a table of all there, after each scene")
     given = parser.parse_args()
-    found: dict[str, list[Figures]] = {}
-    failed = 0
+    if unknown := set(given.scenes) - set(SCENES):
+        parser.error(f"no scene {', '.join(sorted(unknown))}; there are {', '.join(SCENES)}")
+    results = Results(given.lines, given.small)
     for name in given.scenes or SCENES:
-        for run in SCENES[name]:
-            try:
-                figures = run()
-            except (BenchFailed, OSError) as error:
-                failed = 1
-                print(f"{name}: FAILED: {error}", flush=True)
-                continue
-            found.setdefault(name, []).append(figures)
-            print(f"{name}: " + ", ".join(f"{key} {value:,.6g}" for key, value in figures.items()), flush=True)
-    if given.json:
-        given.json.write_text(json.dumps(found, indent=1) + "\n")
-    return failed
+        _play(name, SCENES[name], results, given.small)
+        if given.markdown:
+            given.markdown.write_text(results.as_markdown())
+    return 1 if results.failed else 0
 
 
 if __name__ == "__main__":

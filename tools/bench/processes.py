@@ -106,6 +106,11 @@ class Processes:
         parents = _parents()
         return {name: sum(_pss(pid) for pid in _tree(process.pid, parents)) for name, process in self._running.items()}
 
+    def peak_memory_mib(self) -> dict[str, float]:
+        """The largest resident size that each had, with all descendants; shared pages count for every process."""
+        parents = _parents()
+        return {name: sum(_peak(pid) for pid in _tree(process.pid, parents)) for name, process in self._running.items()}
+
 
 class Driver:
     """The program that makes the load; one command at a time."""
@@ -173,8 +178,16 @@ def _cpu(pid: int) -> float:
 
 
 def _pss(pid: int) -> float:
+    return _kib(Path(f"/proc/{pid}/smaps_rollup"), "Pss:") / 1_024
+
+
+def _peak(pid: int) -> float:
+    return _kib(Path(f"/proc/{pid}/status"), "VmHWM:") / 1_024
+
+
+def _kib(file: Path, name: str) -> int:
     try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        lines = file.read_text().splitlines()
     except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1_024 for line in lines if line.startswith("Pss:")), 0.0)
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith(name)), 0)

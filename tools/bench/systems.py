@@ -53,11 +53,16 @@ def driver(processes: Processes, python: str | Path, program: str, *arguments: s
 class Perdure(System):
     """The server on the best store present, or on the one that `perdure dev` falls back to."""
 
-    def __init__(self, name: str, store: StoreKind | None = None, servers: int = 1, arguments: Sequence[str] = ()) -> None:
+    def __init__(
+        self, name: str, store: StoreKind | None = None, servers: int = 1, arguments: Sequence[str] = (), *, metrics: bool = False
+    ) -> None:
+        """`metrics`: the servers have endpoints for Prometheus, at `metrics_ports`."""
         self.name = name
         self._wanted = store
         self._servers = servers
         self._arguments = arguments
+        self._has_metrics = metrics
+        self.metrics_ports: list[int] = []
 
     def missing(self) -> str:
         """No store."""
@@ -94,10 +99,10 @@ class Perdure(System):
         if redis is not None:
             processes.start("redis", redis.arguments(processes.directory / "redis", redis_port), port=redis_port)
             arguments += ["--redis-url", f"redis://127.0.0.1:{redis_port}"]
-        for number, port in enumerate(ports, 1):
-            processes.start(
-                f"server-{number}", (sys.executable, "-m", "perdure_server", "serve", "--port", str(port), *arguments), port=port
-            )
+        self.metrics_ports = [free_port() for _ in ports] if self._has_metrics else [0 for _ in ports]
+        for number, (port, metrics) in enumerate(zip(ports, self.metrics_ports, strict=True), 1):
+            serve = (sys.executable, "-m", "perdure_server", "serve", "--port", str(port), "--metrics-port", str(metrics), *arguments)
+            processes.start(f"server-{number}", serve, port=port)
         for number, port in enumerate(ports, 1):
             processes.start(f"worker-{number}", (sys.executable, "-m", f"{LOAD}.{worker}", f"127.0.0.1:{port}"))
         return driver(processes, sys.executable, load, *(f"127.0.0.1:{port}" for port in ports))

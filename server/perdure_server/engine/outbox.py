@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from perdure_server.engine.pause import Pause
 from perdure_server.engine.schedules import LATER
 from perdure_server.kernel import limits
 from perdure_server.kernel.canonical import payload_digest
@@ -32,6 +33,7 @@ HEALS: Final = LATER | {Reason.DEFINITION_NOT_FOUND}
 _WINDOW = 200
 _WINDOWS = 20
 _AT_ONCE = 32
+_SELDOM = 2 * limits.SECOND
 
 
 class Relay:
@@ -42,6 +44,8 @@ class Relay:
         self._outboxes = outboxes
         self._clock = engine.clock
         self._count = telemetry.count
+        self._pause = Pause(engine.settings.sweep_interval, _SELDOM)
+        self._came = False  # something waited in one of them at this look
         self._seen: dict[str, dict[bytes, int]] = {outbox.name: {} for outbox in outboxes}
 
     def loops(self) -> dict[str, Callable[[], Awaitable[None]]]:
@@ -50,9 +54,10 @@ class Relay:
 
     async def _step(self) -> None:
         """What waits in each outbox. One that is away stops no other."""
-        await self._clock.sleep(self._engine.settings.sweep_interval)
+        await self._clock.sleep(self._pause.next)
         if self._engine.draining:
             return
+        self._came = False
         results = await asyncio.gather(*(self._empty(outbox) for outbox in self._outboxes), return_exceptions=True)
         for outbox, result in zip(self._outboxes, results, strict=True):
             if isinstance(result, StoreUnavailable):
@@ -60,11 +65,13 @@ class Relay:
             elif isinstance(result, BaseException):
                 self._engine.supervisor.failures += 1
                 logger.error("the outbox %s cannot be relayed", outbox.name, exc_info=result)
+        self._pause.found(self._came)
 
     async def _empty(self, outbox: Outbox) -> None:
         for _ in range(_WINDOWS):
             now = self._clock.now()
             entries = await outbox.pending(now, _WINDOW)
+            self._came = self._came or bool(entries)
             seen = self._seen[outbox.name]
             self._seen[outbox.name] = known = {entry.handle: seen.get(entry.handle, now) for entry in entries}
             mine = [entry for entry in entries if self._engine.sweep.takes(entry.handle, known[entry.handle], now)]

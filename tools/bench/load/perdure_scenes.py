@@ -61,7 +61,8 @@ class Scenes:
             began = time.perf_counter()
             await self._whole(long)
             figures["long"].append((time.perf_counter() - began) * 1_000 / LONG)
-        return {f"{name}_ms_per_step": quantile(values, 0.5) for name, values in figures.items()}
+        medians = {f"{name}_ms_per_step": quantile(values, 0.5) for name, values in figures.items()}
+        return {**medians, "step_ratio": medians["long_ms_per_step"] / medians["short_ms_per_step"]}
 
     async def children(self, count: int) -> dict[str, float]:
         """One map step over so many children."""
