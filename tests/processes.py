@@ -24,7 +24,7 @@ from typing import NoReturn
 
 import pytest
 
-START_SECONDS = 30.0
+START_SECONDS = 50.0
 STOP_SECONDS = 10.0
 LOG_LINES_KEPT = 400
 
@@ -113,7 +113,7 @@ class ServerProcess:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Starts the process and returns when it is ready; ServerDidNotStartError after 30 s.
+        """Starts the process and returns when it is ready; ServerDidNotStartError after 50 s.
 
         After `kill()` or `stop()` it starts again on its old port and data.
         """

@@ -18,7 +18,7 @@ from perdure.v1 import claim_pb2, payload_pb2, worker_service_pb2, workflow_serv
 from tests.client.messages import claims as granted
 
 T = TypeVar("T")
-WITHIN = 15.0
+WITHIN = 25.0
 
 
 @dataclass

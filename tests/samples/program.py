@@ -12,7 +12,7 @@ import pytest
 from tests.processes import environment
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 CHUNK_BYTES = 65_536
 
 
