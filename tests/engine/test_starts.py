@@ -16,7 +16,7 @@ from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.store.memory import Moment
 from tests.engine.harness import World
 from tests.engine.workers import holding
-from tests.kernel.harness import signal
+from tests.kernel.harness import on_signal, signal, waiting
 
 
 async def test_a_workflow_runs_to_its_end(world: World) -> None:
@@ -192,3 +192,28 @@ async def test_start_at_delays_the_first_step(world: World) -> None:
     await world.advance(6_900)
     assert worker.got == []
     assert await world.until(lambda: worker.got) <= 350
+
+
+async def test_c01_signals_that_ride_along_reach_the_open_workflow_that_the_start_meets(world: World) -> None:
+    server = await world.server()
+    await world.define(server, waiting("w", on_signal("go", count=3)))
+    first = await world.start(server, signals=(signal("go", "1", "one"),))
+    met = await asyncio.gather(*(world.start(server, signals=(signal("go", f"{n}", f"{n}" * 20_000),)) for n in "2332"))
+    assert [(start.created, start.workflow.run_id) for start in met] == [(False, first.workflow.run_id)] * 4
+    await world.settle()
+    now = await world.stored()
+    assert sorted(now.signal_ids) == ["1", "2", "3"], "each counts once, whoever brought it"
+    assert now.state is WorkflowState.COMPLETED
+
+
+async def test_c10_a_signal_that_rides_along_too_late_is_refused_and_a_repeat_is_none(world: World) -> None:
+    server = await world.server()
+    await world.define(server, waiting("w", on_signal("go")))
+    await world.start(server, request_id="r", signals=(signal("go", "1", "one"),))
+    await world.settle()
+    assert (await world.stored()).state is WorkflowState.COMPLETED
+    assert not (await world.start(server, request_id="r", signals=(signal("go", "1", "one"),))).created
+    assert not (await world.start(server, signals=(signal("go", "1", "one"),))).created
+    with pytest.raises(Rejection) as caught:
+        await world.start(server, signals=(signal("go", "2", "two"),))
+    assert caught.value.reason is Reason.WORKFLOW_CLOSED

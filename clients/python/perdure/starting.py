@@ -19,7 +19,7 @@ OnClosed: TypeAlias = Literal["use_existing", "new_round", "new_round_if_failed"
 
 @dataclass(frozen=True, slots=True)
 class StartSignal:
-    """A signal that rides along with a start, in the same write."""
+    """A signal that rides along with a start, in the same write. A start that meets an open workflow sends it there."""
 
     name: str
     payload: object = None

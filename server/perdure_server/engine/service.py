@@ -204,13 +204,18 @@ class Engine:
         unknown = sorted(set(command.step_queues) - set(definition.by_name))
         if unknown:
             raise FieldViolation([(f"step_queues[{name!r}]", "names no step of the definition") for name in unknown])
-        workflow_id = key.workflow_id
         command = self.namespaces.completed(command, definition)
         if validate_only:
             return await self.rounds.check(command, definition)
         if (limit := self.namespaces.limited(key.namespace)) is not None:
             await self.quotas.admit_start(command, limit, partial(self.rounds.check, command, definition))
-        command = replace(command, wake_secret=self.entropy.hex(16))
+        started = await self._start(replace(command, wake_secret=self.entropy.hex(16)), definition)
+        if command.signals and not started.created:
+            await self.signalling.carry(command, started.workflow)
+        return started
+
+    async def _start(self, command: Start, definition: Definition) -> Started:
+        workflow_id = command.key.workflow_id
         if self.spill.needed(workflow_id, [command.input, *(signal.payload for signal in command.signals)]):
             command = await self.spill.start(workflow_id, command)
         try:

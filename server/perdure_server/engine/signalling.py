@@ -8,8 +8,10 @@ from perdure_server.engine.queries import Queries
 from perdure_server.engine.rounds import submit_to_run
 from perdure_server.engine.spill import TRIES, Spill, SpilledElsewhere
 from perdure_server.engine.values import Ref, Signalled
+from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.start import Start, known_digest
 from perdure_server.kernel.tokens import Address, decode_wake_token
-from perdure_server.kernel.workflow import Signal
+from perdure_server.kernel.workflow import Signal, Workflow
 from perdure_server.ports.clock import Clock
 from perdure_server.ports.errors import StoreUnavailable
 
@@ -39,6 +41,18 @@ class Signalling:
                 continue
             return Signalled(workflow, duplicate=answer[0], consumed=answer[1])
         raise StoreUnavailable("rounds of this key begin faster than a signal is stored")
+
+    async def carry(self, command: Start, met: Workflow) -> None:
+        """Send on the signals of a start that began nothing, to the workflow that it met; each counts once by its id (case C01).
+
+        Raises Rejection WORKFLOW_CLOSED for one that came too late, FENCED, SIGNAL_INBOX_FULL; StoreUnavailable.
+        """
+        if met.archived or known_digest(met, command.request_id) is not None:
+            return  # a repeat of the very start that brought them
+        if met.tombstone is not None:
+            raise Rejection(Reason.WORKFLOW_CLOSED, "The workflow has ended; the signal was not stored.", state=met.state.name)
+        for signal in command.signals:
+            await self.send(Ref(met.key, expected_fence=met.fence), signal)
 
     async def _home(self, workflow_id: bytes, address: Ref | Address) -> str:
         owner = await self._queries.load(workflow_id, address if isinstance(address, Ref) else None)

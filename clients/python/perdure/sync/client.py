@@ -199,7 +199,7 @@ class Client(WorkflowFinder):
             on_open: What if the key has an open round. None: `use_existing`.
             on_closed: What if the key's last round has ended. None: `use_existing`.
             start_at: The first step waits until then; it must know its time zone.
-            signals: Signals stored in the same write.
+            signals: Signals stored in the same write; if the key has an open workflow, sent to that, each counted once.
             priority: 0 to 9, higher sooner. None: 5.
             queue: Queue of all steps, instead of their policies'.
             step_queues: Step name to queue, stronger than `queue`.
