@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(BIN):$(PATH)
 
 .NOTPARALLEL:
-.PHONY: help setup demo demo-polyglot test slow simulate sabotage chaos chaos-long image clients clients-check conformance bench bench-quick bench-peers check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
+.PHONY: help setup demo demo-polyglot test slow simulate sabotage chaos chaos-long image clients clients-check conformance bench bench-quick bench-flat bench-peers check lint format types contracts tidy gen gen-check proto-lint lock pytest clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,10 @@ bench: setup bench-peers ## Perdure and its peers in turn, five rounds: half an 
 
 bench-quick: setup ## One short round of Perdure alone on the best store present and on the embedded one; figures, no verdict
 	$(PY) -m tools.bench --quick $(ARGS)
+
+bench-flat: setup ## Every scene of tools/bench/flat.py at full size: half an hour; figures as they come in build/bench (ARGS="--small": five minutes)
+	mkdir -p build/bench
+	$(PY) -m tools.bench.flat --lines build/bench/flat.jsonl --markdown build/bench/flat.md $(ARGS)
 
 bench-peers: setup ## Installs the peers for `make bench` into build/bench: what lacks npm or PostgreSQL is left out there
 	tools/bench/install_peers

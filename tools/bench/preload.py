@@ -13,14 +13,15 @@ from perdure_server.kernel.workflow import WorkflowKey
 BATCH = 1_000
 
 
-def preload(mongo_url: str, workflow_type: str, there: int, count: int, database: str = "perdure") -> None:
-    """Insert copies of the one workflow of this type that was started, until there are `count`; `there` were inserted before."""
+def preload(mongo_url: str, original: WorkflowKey, numbers: range, database: str = "perdure") -> None:
+    """Insert copies of a workflow that was started, under the keys `preloaded-N`."""
     client: MongoClient[dict[str, Any]] = MongoClient(mongo_url)
     try:
         workflows = client[database]["workflows"]
-        template = workflows.find_one({"workflow_type": workflow_type, "business_key": {"$not": {"$regex": "^preloaded-"}}}) or {}
-        for first in range(there, count, BATCH):
-            workflows.insert_many(list(_copies(template, range(first, min(count, first + BATCH)))), ordered=False)
+        template = workflows.find_one({"_id": bson.Binary(original.workflow_id)})
+        assert template is not None, "it was started"
+        for first in range(numbers.start, numbers.stop, BATCH):
+            workflows.insert_many(list(_copies(template, range(first, min(numbers.stop, first + BATCH)))), ordered=False)
     finally:
         client.close()
 

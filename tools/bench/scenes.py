@@ -10,6 +10,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from perdure_server.kernel.workflow import WorkflowKey
 from tools.bench.measures import IN_FLIGHT
 from tools.bench.preload import preload
 from tools.bench.processes import Driver, Processes
@@ -66,11 +67,10 @@ def running(system: Perdure, scenes: bool = True) -> Iterator[tuple[Driver, Proc
 def waiting(report: Report, sizes: Sizes) -> None:
     """Two installations side by side, one empty, one with more and more waiting workflows; load on one, then on the other, in turn."""
     with running(Perdure("empty"), scenes=False) as (empty, _), running(Perdure("full"), scenes=False) as (full, processes):
-        full.do("park", count=1, seconds=60, in_flight=1)
         url = f"mongodb://127.0.0.1:{processes.port('store')}/?directConnection=true&retryWrites=false"
         there = 0
         for count in sizes.counts:
-            preload(url, "parked", there, count)
+            preload(url, WorkflowKey("default", "parked", "first"), range(there, count))
             there = count
             _speeds("empty", empty, sizes.seconds / 2), _speeds("full", full, sizes.seconds / 2)  # warm up
             rounds = [{**_speeds("empty", empty, sizes.seconds), **_speeds("full", full, sizes.seconds)} for _ in range(sizes.rounds)]
