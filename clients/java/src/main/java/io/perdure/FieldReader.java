@@ -2,6 +2,7 @@ package io.perdure;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
@@ -158,7 +159,11 @@ final class FieldReader {
             throw new IllegalArgumentException("'" + text + "' is no duration: write a number and a unit (ms, s, m, h, d, w), such as 30s,"
                     + " 1h30m or 3d");
         }
-        return Duration.ofNanos(milliseconds.movePointRight(6).longValue());
+        BigInteger[] seconds = milliseconds.movePointRight(6).toBigInteger().divideAndRemainder(BigInteger.valueOf(1_000_000_000));
+        if (seconds[0].bitLength() > Long.SIZE - 1) {
+            throw new IllegalArgumentException("'" + text + "' is longer than any clock counts");
+        }
+        return Duration.ofSeconds(seconds[0].longValue(), seconds[1].longValue());
     }
 
     private static String kind(JsonNode value) {

@@ -25,6 +25,9 @@ final class Outcomes {
             Values.encode(page.cursor()).ifPresent(message::setCursor);
             return result.setPage(message).build();
         }
+        if (value instanceof Failure || value instanceof Throwable) {
+            throw Values.rejected("a failure is thrown, not returned: throw failure.exception()");
+        }
         Completed.Builder completed = Completed.newBuilder();
         Object output = value;
         if (value instanceof Chosen chosen) {

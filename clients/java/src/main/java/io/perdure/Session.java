@@ -191,9 +191,9 @@ final class Session implements Connection.Listener, Ledger.Services {
             }
             opening = new Connection(config, loop, this, ledger.outgoing());
             opening.open(hello.build());
-        } catch (PerdureException error) { // a file of TLS or of the token cannot be read now
+        } catch (RuntimeException | Error error) { // a file of TLS cannot be read now, or no thread and no memory is left
             opening = null;
-            connectFailed(error);
+            connectFailed(error instanceof PerdureException known ? known : Statuses.unavailable("no connection can be made: " + error));
         }
     }
 

@@ -56,7 +56,7 @@ final class Values {
             return absent(type);
         }
         if (payload.hasRef()) {
-            throw rejected("the value is stored apart: fetch it first");
+            throw rejected("the value is stored apart: read it by Run.fetch, or by Run.result");
         }
         if (!payload.getEncoding().isEmpty()) {
             throw Codecs.undecodable(payload);

@@ -172,7 +172,9 @@ public final class Watch implements Iterable<Event>, Iterator<Event>, AutoClosea
         if (error.reason().equals(ErrorReason.WATCHER_TOO_SLOW)) {
             return;
         }
-        if (!(error instanceof UnavailableException || error instanceof OverloadedException)) {
+        // A watch has no deadline and was not cancelled here: a server or proxy on the way that says so has cut it.
+        boolean isCut = error instanceof UnavailableException || error instanceof CallTimeoutException;
+        if (!isCut && !(error instanceof OverloadedException)) {
             close();
             throw error;
         }

@@ -125,4 +125,11 @@ class DefinitionTest {
         StepDefinition publish = definition.steps().get("publish").message();
         assertEquals(List.of("compose", "choice"), publish.getDependsOnList());
     }
+
+    @Test
+    void longDurationsAreKeptOrRefusedAndNeverWrapped() {
+        assertEquals(Duration.ofDays(7_000_000), FieldReader.parseDuration("1000000w"));
+        assertEquals(Duration.ofMillis(90_061_500), FieldReader.parseDuration("1d 1h 1m 1.5s"));
+        assertThrows(IllegalArgumentException.class, () -> FieldReader.parseDuration("9".repeat(30) + "w"));
+    }
 }

@@ -278,6 +278,16 @@ class HardshipTest {
     }
 
     @Test
+    void aFailureThatIsReturnedIsNoOutput() {
+        Definition definition = one((ctx, in) -> Failure.of("desk.closed", "come back tomorrow"));
+        try (Client client = Servers.client(); Worker worker = client.worker(definition).start()) {
+            Run run = client.start(definition, worker.workerId(), "x");
+            WorkflowFailedException error = assertThrows(WorkflowFailedException.class, () -> run.result(Object.class, PATIENCE));
+            assertTrue(error.failure().message().contains("throw"), error.failure().message());
+        }
+    }
+
+    @Test
     void twoWorkersInOneProcessStandEachOnItsOwn() throws Exception {
         Definition definition = one((ctx, in) -> "by " + Thread.currentThread().getName());
         Client client = Servers.client();

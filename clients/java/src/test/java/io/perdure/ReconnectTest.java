@@ -1,20 +1,35 @@
 package io.perdure;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.grpc.Grpc;
+import io.grpc.InsecureServerCredentials;
+import io.grpc.Server;
+import io.grpc.Status;
+import io.grpc.stub.StreamObserver;
 import io.perdure.v1.Attempt;
+import io.perdure.v1.WatchEnd;
+import io.perdure.v1.WatchEvent;
+import io.perdure.v1.WatchRequest;
+import io.perdure.v1.WatchResponse;
+import io.perdure.v1.WorkflowServiceGrpc;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** What a cut connection, and a server that is away for a while, cost: nothing. */
 @Timeout(60)
@@ -122,6 +137,39 @@ class ReconnectTest {
             }
         }
         assertEquals(List.of("snapshot", "last waits", "end"), seen);
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"CANCELLED", "DEADLINE_EXCEEDED", "UNAVAILABLE"})
+    void aWatchThatSomethingOnTheWayEndsIsOpenedAgain(Status.Code code) throws Exception {
+        Deque<String> tokens = new ConcurrentLinkedDeque<>();
+        WorkflowServiceGrpc.WorkflowServiceImplBase cuts = new WorkflowServiceGrpc.WorkflowServiceImplBase() {
+            @Override
+            public void watch(WatchRequest request, StreamObserver<WatchResponse> answers) {
+                tokens.add(request.getResumeToken());
+                boolean first = request.getResumeToken().isEmpty();
+                WatchEvent.Builder event = WatchEvent.newBuilder().setResumeToken(first ? "one" : "two");
+                WatchEvent told = first
+                        ? event.setSnapshot(io.perdure.v1.Workflow.newBuilder()).build()
+                        : event.setEnd(WatchEnd.newBuilder().setState(io.perdure.v1.Workflow.State.STATE_COMPLETED)).build();
+                answers.onNext(WatchResponse.newBuilder().addEvents(told).build());
+                if (first) {
+                    answers.onError(code.toStatus().asRuntimeException());
+                } else {
+                    answers.onCompleted();
+                }
+            }
+        };
+        Server proxy = Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create()).addService(cuts).build().start();
+        try (Client through = new Client(new ClientOptions().withoutEnvironment().address("127.0.0.1:" + proxy.getPort()));
+                Watch watch = through.run("note", "k").watch()) {
+            assertTrue(watch.next() instanceof Event.Snapshot);
+            assertTrue(watch.next() instanceof Event.End);
+            assertFalse(watch.hasNext());
+        } finally {
+            proxy.shutdownNow();
+        }
+        assertEquals(List.of("", "one"), List.copyOf(tokens));
     }
 
     @Test
