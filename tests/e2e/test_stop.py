@@ -18,7 +18,7 @@ from tests.e2e.servers import GRACE_MS, PerdureProcess
 pytestmark = pytest.mark.slow
 
 WORKFLOWS = 40
-GONE_WITHIN = GRACE_MS / 1000 + 2
+GONE_WITHIN = GRACE_MS / 1000 + 2 + 5  # the promise, and what a busy machine adds
 
 
 async def outcome(call: Awaitable[object]) -> str:
