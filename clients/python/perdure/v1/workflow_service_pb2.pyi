@@ -197,7 +197,9 @@ class StartWorkflowRequest(_message.Message):
 
     @_builtins.property
     def signals(self) -> _containers.RepeatedCompositeFieldContainer[Global___StartSignal]:
-        """Signals stored in the same write as the start. At most 16."""
+        """Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+        each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
+        """
 
     def __init__(
         self,

@@ -286,7 +286,8 @@ type StartWorkflowRequest struct {
 	WorkflowTimeout *durationpb.Duration `protobuf:"bytes,13,opt,name=workflow_timeout,json=workflowTimeout,proto3" json:"workflow_timeout,omitempty"`
 	// Instead of the definition's. Absent: by policy.
 	Retention *durationpb.Duration `protobuf:"bytes,14,opt,name=retention,proto3" json:"retention,omitempty"`
-	// Signals stored in the same write as the start. At most 16.
+	// Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+	// each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
 	Signals []*StartSignal `protobuf:"bytes,15,rep,name=signals,proto3" json:"signals,omitempty"`
 	// Which registered definition. Empty: the type's active one.
 	DefinitionFingerprint string `protobuf:"bytes,16,opt,name=definition_fingerprint,json=definitionFingerprint,proto3" json:"definition_fingerprint,omitempty"`

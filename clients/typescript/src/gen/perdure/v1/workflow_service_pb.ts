@@ -132,7 +132,8 @@ export type StartWorkflowRequest = Message<"perdure.v1.StartWorkflowRequest"> & 
   retention?: Duration | undefined;
 
   /**
-   * Signals stored in the same write as the start. At most 16.
+   * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+   * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
    *
    * @generated from field: repeated perdure.v1.StartSignal signals = 15;
    */

@@ -1067,7 +1067,8 @@ java.lang.String defaultValue) {
   private java.util.List<io.perdure.v1.StartSignal> signals_;
   /**
    * <pre>
-   * Signals stored in the same write as the start. At most 16.
+   * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+   * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
    * </pre>
    *
    * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -1078,7 +1079,8 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * Signals stored in the same write as the start. At most 16.
+   * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+   * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
    * </pre>
    *
    * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -1090,7 +1092,8 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * Signals stored in the same write as the start. At most 16.
+   * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+   * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
    * </pre>
    *
    * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -1101,7 +1104,8 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * Signals stored in the same write as the start. At most 16.
+   * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+   * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
    * </pre>
    *
    * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -1112,7 +1116,8 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * Signals stored in the same write as the start. At most 16.
+   * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+   * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
    * </pre>
    *
    * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3712,7 +3717,8 @@ java.lang.String defaultValue) {
 
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3726,7 +3732,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3740,7 +3747,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3754,7 +3762,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3775,7 +3784,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3793,7 +3803,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3813,7 +3824,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3834,7 +3846,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3852,7 +3865,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3870,7 +3884,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3889,7 +3904,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3906,7 +3922,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3923,7 +3940,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3934,7 +3952,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3948,7 +3967,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3963,7 +3983,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3974,7 +3995,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -3986,7 +4008,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Signals stored in the same write as the start. At most 16.
+     * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+     * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
      * </pre>
      *
      * <code>repeated .perdure.v1.StartSignal signals = 15;</code>

@@ -393,7 +393,8 @@ java.lang.String defaultValue);
 
   /**
    * <pre>
-   * Signals stored in the same write as the start. At most 16.
+   * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+   * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
    * </pre>
    *
    * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -402,7 +403,8 @@ java.lang.String defaultValue);
       getSignalsList();
   /**
    * <pre>
-   * Signals stored in the same write as the start. At most 16.
+   * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+   * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
    * </pre>
    *
    * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -410,7 +412,8 @@ java.lang.String defaultValue);
   io.perdure.v1.StartSignal getSignals(int index);
   /**
    * <pre>
-   * Signals stored in the same write as the start. At most 16.
+   * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+   * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
    * </pre>
    *
    * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -418,7 +421,8 @@ java.lang.String defaultValue);
   int getSignalsCount();
   /**
    * <pre>
-   * Signals stored in the same write as the start. At most 16.
+   * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+   * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
    * </pre>
    *
    * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
@@ -427,7 +431,8 @@ java.lang.String defaultValue);
       getSignalsOrBuilderList();
   /**
    * <pre>
-   * Signals stored in the same write as the start. At most 16.
+   * Signals stored in the same write as the start. A start that begins nothing sends them to the open workflow that it met,
+   * each counted once by its id; one that comes too late is refused with WORKFLOW_CLOSED. At most 16.
    * </pre>
    *
    * <code>repeated .perdure.v1.StartSignal signals = 15;</code>
