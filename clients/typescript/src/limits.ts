@@ -11,6 +11,10 @@ export const RETRY_MAX_INTERVAL = 2_000;
 export const RESULT_WAIT_TIMEOUT = 45_000;
 /** What a call that waits on purpose gets beyond its wait. */
 export const CALL_MARGIN_TIMEOUT = 10_000;
+/** What a timer of Node's can be set to; anything longer would be over at once. */
+export const TIMER_MAX = 2 ** 31 - 1;
+/** Ten years: gRPC cannot write down deadlines that are much later. */
+export const DEADLINE_MAX = 315_360_000_000;
 /** Largest answer that is taken; the server's own bounds are far below. */
 export const MESSAGE_BYTES = 64 * 1024 * 1024;
 /** Messages that a stream holds unread before it stops reading; one may have 3 MiB, and gRPC holds up to 16 more of its own. */

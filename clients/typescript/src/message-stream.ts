@@ -59,6 +59,12 @@ export class MessageStream<T> {
     this.#call.cancel();
   }
 
+  /** Ends the call for a reason of the program's own, which the next read tells. */
+  fail(error: Error): void {
+    this.#over(error);
+    this.#call.cancel();
+  }
+
   #took(message: T): void {
     const reader = this.#reader;
     if (reader !== undefined) {

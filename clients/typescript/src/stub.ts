@@ -15,7 +15,7 @@ import {
 import type { CallOptions, Calls } from "./calls.js";
 import { MessageStream } from "./message-stream.js";
 import { seal, unseal } from "./sealing.js";
-import type { Transport } from "./transport.js";
+import { asError, type Transport, writeAll } from "./transport.js";
 
 /** Requests of a call that takes several. */
 export type Requests<T> = Iterable<T> | AsyncIterable<T>;
@@ -95,18 +95,8 @@ class Caller {
   #talk(method: DescMethod, requests: Requests<Init>, options: CallOptions): MessageStream<Message> {
     const call = this.#transport.bidiStream(method as DescMethodBiDiStreaming, options.timeoutMs);
     const stream: MessageStream<Message> = new MessageStream<Message>(call);
-    const send = async (): Promise<void> => {
-      for await (const request of this.#sealed(method.input, requests)) {
-        await new Promise<void>((written) => {
-          call.write(create(method.input, request), () => {
-            written();
-          });
-        });
-      }
-      call.end();
-    };
-    send().catch(() => {
-      call.cancel(); // the answers end with that
+    writeAll(call, method.input, this.#sealed(method.input, requests)).catch((error: unknown) => {
+      stream.fail(asError(error));
     });
     return stream;
   }

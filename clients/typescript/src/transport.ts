@@ -82,13 +82,14 @@ export class Transport {
   }
 
   /** One try of a unary call. Rejects with a PerdureError, or with the signal's reason. */
-  unary<I extends DescMessage, O extends DescMessage>(
+  async unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageShape<I>,
     options: AttemptOptions,
   ): Promise<MessageShape<O>> {
     const { signal } = options;
-    return new Promise((resolve, reject) => {
+    const deadline = deadlineIn(options.timeoutMs);
+    return await new Promise((resolve, reject) => {
       if (signal?.aborted === true) {
         reject(asError(signal.reason));
         return;
@@ -99,7 +100,7 @@ export class Transport {
         readerOf(method.output),
         request,
         this.metadata(),
-        { deadline: Date.now() + options.timeoutMs },
+        { deadline },
         (failure, answer) => {
           signal?.removeEventListener("abort", stop);
           if (failure === null && answer !== undefined) resolve(answer);
@@ -119,42 +120,33 @@ export class Transport {
     request: MessageShape<I>,
     timeoutMs?: number,
   ): MessageStream<MessageShape<O>> {
-    const options = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
+    const options = timeoutMs === undefined ? {} : { deadline: deadlineIn(timeoutMs) };
     return new MessageStream(
       this.#client.makeServerStreamRequest(pathOf(method), writerOf(method.input), readerOf(method.output), request, this.metadata(), options),
     );
   }
 
   /** Sends requests one by one; gives the answer. Rejects with a PerdureError. */
-  clientStream<I extends DescMessage, O extends DescMessage>(
+  async clientStream<I extends DescMessage, O extends DescMessage>(
     method: DescMethodClientStreaming<I, O>,
     requests: Iterable<MessageInitShape<I>> | AsyncIterable<MessageInitShape<I>>,
     timeoutMs: number,
   ): Promise<MessageShape<O>> {
-    return new Promise((resolve, reject) => {
+    const deadline = deadlineIn(timeoutMs);
+    return await new Promise((resolve, reject) => {
       const call = this.#client.makeClientStreamRequest(
         pathOf(method),
         writerOf(method.input),
         readerOf(method.output),
         this.metadata(),
-        { deadline: Date.now() + timeoutMs },
+        { deadline },
         (failure, answer) => {
           if (failure === null && answer !== undefined) resolve(answer);
           else reject(errorOfCall(failure));
         },
       );
       call.on("error", () => undefined); // the callback tells
-      const send = async (): Promise<void> => {
-        for await (const request of requests) {
-          await new Promise<void>((written) => {
-            call.write(create(method.input, request), () => {
-              written();
-            });
-          });
-        }
-        call.end();
-      };
-      send().catch((error: unknown) => {
+      writeAll(call, method.input, requests).catch((error: unknown) => {
         call.cancel();
         reject(asError(error));
       });
@@ -166,7 +158,7 @@ export class Transport {
     method: DescMethodBiDiStreaming<I, O>,
     timeoutMs?: number,
   ): ClientDuplexStream<MessageShape<I>, MessageShape<O>> {
-    const options = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
+    const options = timeoutMs === undefined ? {} : { deadline: deadlineIn(timeoutMs) };
     return this.#client.makeBidiStreamRequest(pathOf(method), writerOf(method.input), readerOf(method.output), this.metadata(), options);
   }
 
@@ -183,6 +175,53 @@ export class Transport {
   close(): void {
     this.#client.close();
   }
+}
+
+/**
+ * Writes requests one by one, then ends the writing. A call that is over leaves the rest unread, and closes where they come from.
+ * Rejects with what their iterable throws.
+ * @internal
+ */
+export async function writeAll<I extends DescMessage>(
+  call: Writable,
+  desc: I,
+  requests: Iterable<MessageInitShape<I>> | AsyncIterable<MessageInitShape<I>>,
+): Promise<void> {
+  let isOver = false;
+  let noteOver = (): void => undefined;
+  call.once("status", () => {
+    isOver = true;
+    noteOver();
+  });
+  const written = (message: MessageShape<I>): Promise<boolean> =>
+    new Promise((resolve) => {
+      // gRPC forgets the writes of a call that is over.
+      noteOver = () => {
+        resolve(false);
+      };
+      if (isOver) resolve(false);
+      else {
+        call.write(message, () => {
+          resolve(!isOver);
+        });
+      }
+    });
+  for await (const request of requests) {
+    if (!(await written(create(desc, request)))) return;
+  }
+  call.end();
+}
+
+/** When a call that may take so long is given up. Throws a RangeError for what is no length of time: gRPC would end the program over it. */
+function deadlineIn(timeoutMs: number): number {
+  if (!(timeoutMs >= 0)) throw new RangeError(`timeoutMs: ${String(timeoutMs)} is no number of milliseconds`);
+  return timeoutMs > limits.DEADLINE_MAX ? Number.POSITIVE_INFINITY : Date.now() + timeoutMs;
+}
+
+interface Writable {
+  write(message: unknown, written: () => void): unknown;
+  end(): unknown;
+  once(event: "status", listener: () => void): unknown;
 }
 
 /**

@@ -21,11 +21,11 @@ import {
   WorkflowFailed,
   WorkflowTerminated,
 } from "@perdure/client";
-import { AdminService, WorkflowService } from "@perdure/client/stubs";
+import { AdminService, WorkerService, WorkflowService } from "@perdure/client/stubs";
 import { completes, fails, waits } from "@perdure/client/testing";
 
 import { Proxy } from "./proxy.js";
-import { newKey, served } from "./server.js";
+import { deferred, newKey, served } from "./server.js";
 
 const scripted = new Definition("scripted", { version: "1" });
 scripted.remoteStep("work", { needs: [scripted.input], retry: { maxAttempts: 1 } });
@@ -254,6 +254,36 @@ test("definitions: fingerprints and contracts come from the server", async () =>
   const types: string[] = [];
   for await (const one of world.client.definitions.list()) types.push(one.definition?.workflowType ?? "");
   assert.ok(types.includes("echo"));
+});
+
+test("a timeout that is no number is refused, and one of many years is none", async () => {
+  await assert.rejects(world.client.serverInfo({ timeoutMs: Number.NaN }), /timeoutMs: NaN is no number of milliseconds/);
+  assert.notEqual((await world.client.serverInfo({ timeoutMs: 1e18 })).serverVersion, "");
+});
+
+test("what is sent in pieces is closed when the call is over, and its own error is told", async () => {
+  const closed = deferred();
+  async function* tooMuch(): AsyncGenerator<Uint8Array> {
+    try {
+      await Promise.resolve();
+      for (let count = 0; count < 100; count += 1) yield new Uint8Array(2 ** 20);
+    } finally {
+      closed.resolve();
+    }
+  }
+  await assert.rejects(world.client.importWorkflow(tooMuch()), PerdureError);
+  await closed.promise;
+  async function* broken(): AsyncGenerator<{ message: { case: "hello"; value: { workerId: string } } }> {
+    await Promise.resolve();
+    yield { message: { case: "hello", value: { workerId: "w" } } };
+    throw new Error("my own");
+  }
+  await assert.rejects(
+    (async () => {
+      for await (const answer of world.client.stub(WorkerService).claim(broken())) assert.ok(answer.message.case);
+    })(),
+    /my own/,
+  );
 });
 
 test("without a server the error says what to do", async () => {

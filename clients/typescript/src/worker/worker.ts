@@ -45,7 +45,7 @@ export class Worker implements AsyncDisposable {
     this.#plan = planWorker(served, calls.config, options);
     for (const definition of this.#plan.definitions) checkDefinition(definition, calls.config.codec);
     this.#log = guarded(options.logger ?? consoleLogger);
-    this.#graceMs = options.grace === undefined ? limits.STOP_GRACE : toMs(options.grace);
+    this.#graceMs = options.grace === undefined ? limits.STOP_GRACE : Math.min(limits.TIMER_MAX, toMs(options.grace));
   }
 
   /** The worker's name, for people. */
