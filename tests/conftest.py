@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, overload
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import processes
 from tests.processes import MONGO_URL, REDIS_URL, RedisProcess, ServerProcess, StoreProcess, missing_server
@@ -21,6 +22,12 @@ T = TypeVar("T")
 
 SEED = int(os.environ.get("PERDURE_TEST_SEED") or secrets.randbits(32))
 POLL_SECONDS = 0.01
+
+# On a busy machine an example has no deadline, and may be long in the making; a failure prints how to repeat it.
+settings.register_profile("perdure", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("long", settings.get_profile("perdure"), max_examples=500)  # `make simulate`
+settings.load_profile("perdure")
+
 DEADLINE_SECONDS = 20.0  # of a busy machine: where all is well it costs nothing
 
 # Names that change what our code, gRPC or OpenTelemetry does; a developer's shell must not decide a test.
