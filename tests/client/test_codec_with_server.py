@@ -265,3 +265,32 @@ async def test_processes_get_plain_values_and_never_a_key(real: Running, eventua
 
         await eventually(measured)
         assert (await run.get()).steps["measure"].output(tuple[int, int])[1] == 10
+
+
+class Failing(AesGcm):
+    """Encodes nothing while it is broken, as one whose keys are elsewhere."""
+
+    broken = False
+
+    def encode(self, plain: bytes, content_type: str) -> bytes:
+        if self.broken:
+            raise OSError(MARK)
+        return super().encode(plain, content_type)
+
+
+async def test_a_codec_that_fails_fails_the_attempt_and_tells_no_value(real: Running) -> None:
+    codec = Failing(RING)
+    definition = Definition("order")
+
+    @definition.step(retry=Retry(max_attempts=1))
+    async def work(ctx: Context[None]) -> str:
+        codec.broken = True
+        return MARK
+
+    async with Client(f"127.0.0.1:{real.port}", codec=codec) as client, client.worker(definition):
+        run = await client.start(definition, key="one")
+        with pytest.raises(WorkflowFailed) as failed:
+            await run.result()
+        assert failed.value.failure.type == "perdure.codec.failed"
+        assert "OSError" in failed.value.failure.message
+        assert MARK not in str(failed.value.failure)

@@ -75,12 +75,24 @@ def refused(error: PerdureError) -> worker_service_pb2.Result:
 def addressed(result: worker_service_pb2.Result, held: Held, codec: Codec | None = None) -> worker_service_pb2.Result:
     """The result of this very claim, its checkpoint behind those that were saved before."""
     if codec is not None:
-        seal(result, codec)  # the activity's side has sealed its own; what is made on this side is small
+        try:
+            seal(result, codec)  # the activity's side has sealed its own; what is made on this side is small
+        except Exception as error:  # noqa: BLE001 -- the program's own code; the claim must have a result all the same
+            result = _not_encoded(error)
     result.claim_token = held.token
     result.last_frame_seq = held.last_frame_seq
     if result.HasField("waiting") and result.waiting.HasField("checkpoint"):
         held.checkpoint_no += 1
         result.waiting.checkpoint_no = held.checkpoint_no
+    return result
+
+
+def _not_encoded(error: Exception) -> worker_service_pb2.Result:
+    """Tried again by policy, but not at once. It names the exception's class alone: a text may hold values, and nothing can be encoded."""
+    result = worker_service_pb2.Result()
+    result.failed.type = f"{FAILURE_PREFIX}failed"
+    result.failed.message = f"the codec raised {failure_type(type(error))}"
+    result.failed.retry_after.FromMilliseconds(int(limits.CODEC_RETRY_INTERVAL * 1000))
     return result
 
 
