@@ -144,9 +144,14 @@ async def test_at_the_end_of_the_own_lease_only_holders_of_permits_stop(scripted
         await probe.until(lambda: len(probe.begun) == 2)
         await probe.until(lambda: len(probe.ended) == 1)
         assert probe.reasons == ["CLAIM_LOST"]
+        # Nor does one begin that comes now, before the lease goes on.
+        await stream.grant("work", stop_at_lease_end=True)
+        later = await stream.grant("work")
+        await probe.until(lambda: len(probe.begun) == 3)
         probe.go.set()
         await stream.result(other)
-        assert len(stream.results) == 1
+        await stream.result(later)
+        assert (len(probe.begun), len(stream.results)) == (3, 2)
 
 
 async def test_a_claim_of_another_contract_is_given_back(scripted: ScriptServer, probe: Probe) -> None:

@@ -28,6 +28,8 @@ class TestLimits:
         assert [claim.key.business_key for claim in worker.got] == ["x"]
         assert permits.held() == 1
         assert worker.got[0].stop_at_lease_end
+        # Else a worker that is stopped before it acknowledges would run on with a permit that another one gets.
+        assert worker.got[0].begin_after_renewed
         for expected in (["x", "y"], ["x", "y", "z"]):
             await worker.settle(worker.got[-1])
             assert [claim.key.business_key for claim in worker.got] == expected

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 
 import { create, type DescMessage, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Server, ServerCredentials, type ServerDuplexStream, type ServiceDefinition } from "@grpc/grpc-js";
 import { Client, serve, type Worker, type WorkerOptions } from "@perdure/client";
 import type { Context } from "@perdure/client";
@@ -19,6 +20,12 @@ export class Scripted {
   readonly #said: Said[] = [];
   #stream: ServerDuplexStream<ClaimRequest, ClaimResponse> | undefined;
   #heard = deferred();
+  readonly #leaseMs: number;
+
+  /** `leaseMs`: of every session; no renewal is answered. */
+  constructor(leaseMs = 30_000) {
+    this.#leaseMs = leaseMs;
+  }
 
   /** Runs a worker of the step `work` while the test talks with it. */
   async working(run: (ctx: Context) => unknown, options: WorkerOptions, talk: (worker: Worker) => Promise<void>): Promise<void> {
@@ -41,10 +48,10 @@ export class Scripted {
     }
   }
 
-  /** Grants a claim of the step. */
-  grant(claimToken: string): void {
+  /** Grants a claim of the step; `stopAtLeaseEnd`: it holds permits. */
+  grant(claimToken: string, stopAtLeaseEnd = false): void {
     const workflow = { namespace: "default", workflowType: "job", businessKey: claimToken, round: 1n };
-    const claim = { claimToken, workflow, step: "work", stepContract: CONTRACT, pool: "job#", attempt: 1, claimNo: 1n };
+    const claim = { claimToken, workflow, step: "work", stepContract: CONTRACT, pool: "job#", attempt: 1, claimNo: 1n, stopAtLeaseEnd };
     this.say({ case: "claims", value: { claims: [claim] } });
   }
 
@@ -91,7 +98,7 @@ export class Scripted {
 
   #welcome(names: readonly string[]): void {
     const pools = names.map((pool) => ({ pool, steps: [{ step: "work", stepContract: CONTRACT }] }));
-    const times = { leaseDuration: { seconds: 30n }, renewInterval: { seconds: 3_600n } };
+    const times = { leaseDuration: durationFromMs(this.#leaseMs), renewInterval: { seconds: 3_600n } };
     this.say({ case: "welcome", value: { sessionId: "session-1", sessionSecret: "secret-1", connectionNo: 1n, pools, ...times } });
   }
 }

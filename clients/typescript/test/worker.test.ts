@@ -20,6 +20,7 @@ import {
 } from "@perdure/client";
 
 import { Proxy } from "./proxy.js";
+import { Scripted } from "./scripted.js";
 import { deferred, keptLog, newKey, served } from "./server.js";
 
 const world = served();
@@ -227,4 +228,27 @@ test("slots and steps that name nothing are refused", () => {
   assert.throws(() => world.client.worker(one, { slots: { wrok: 2 } }), /"wrok" names no step with an activity here; there are: key-.*\.work/);
   assert.throws(() => world.client.worker(one, { slots: 0 }), /a pool needs at least 1 slot/);
   assert.throws(() => world.client.worker(new Definition("empty")), /nothing to run/);
+});
+
+test("what holds permits stops at the end of the own lease, and does not begin after it", async () => {
+  const server = new Scripted(400);
+  const begun: string[] = [];
+  const stopped = deferred();
+  await server.working(
+    async (ctx) => {
+      begun.push(ctx.businessKey);
+      if (ctx.businessKey === "plain") return;
+      await once(ctx.signal, "abort");
+      stopped.resolve();
+    },
+    {},
+    async () => {
+      server.grant("permits", true);
+      await stopped.promise;
+      server.grant("late permits", true);
+      server.grant("plain");
+      assert.equal((await server.result()).claimToken, "plain");
+      assert.deepEqual(begun, ["permits", "plain"]);
+    },
+  );
 });

@@ -57,7 +57,8 @@ def build_claim(definition: Definition, workflow: Workflow, name: str, pool: Poo
         labels=workflow.labels,
         idempotency_key=idempotency_key(workflow.run_id, name, step.generation),
         wake_token=wake_token((workflow_id, workflow.run_id, name), workflow.wake_secret),
-        begin_after_renewed=plan.retry.max_attempts == 1 and not claim.acknowledged,
+        # What nobody acknowledges is taken back after a few seconds: then no second attempt, and no permit, may be in use here.
+        begin_after_renewed=(plan.retry.max_attempts == 1 or bool(claim.permits)) and not claim.acknowledged,
         cancel_requested=step.state is StepState.CANCELLING,
         last_failure=step.failure,
         failed_inputs=_shortened(failed),

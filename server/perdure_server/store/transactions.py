@@ -42,6 +42,7 @@ class Transactions:
         self._lives_until = 0.0  # on the monotonic clock: others may kill our sessions from then on
         self._next: asyncio.TimerHandle | None = None
         self._renewal: asyncio.Task[None] | None = None
+        self._wanted = False  # a batch came while there was no registration
         self._closed = False
 
     async def open(self) -> None:
@@ -88,7 +89,8 @@ class Transactions:
             self._next = asyncio.get_running_loop().call_later(rest / 1_000, self._start)
 
     def _hurry(self) -> None:
-        """Register again, now. One that is under way may miss this; then the next batch asks again."""
+        """Register again, now, or right after what is under way."""
+        self._wanted = True
         if self._next is not None and not self._closed:
             self._next.cancel()
             self._start()
@@ -100,14 +102,15 @@ class Transactions:
 
     async def _renew(self) -> None:
         rest = limits.REGISTRATION_RENEWED_MS
+        wanted, self._wanted = self._wanted, False
         try:
-            if time.monotonic() - self._sent_at < self._idle_after or len(self._free) < len(self._ids):
+            if wanted or time.monotonic() - self._sent_at < self._idle_after or len(self._free) < len(self._ids):
                 await self._live()
             else:
                 rest = await self._idle()
         except StoreError as error:
             log.warning("the sessions of this server could not be registered anew: batches go out one write at a time", exc_info=error)
-        self._wait(rest)
+        self._wait(0 if self._wanted else rest)
 
     async def _idle(self) -> int:
         """Unregister; returns after how many ms another server's registration may have ended."""

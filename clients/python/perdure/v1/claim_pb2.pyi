@@ -150,7 +150,8 @@ class Claim(_message.Message):
     generation: _builtins.int
     """Which generation of the step this is; 0 the first time."""
     begin_after_renewed: _builtins.bool
-    """max_attempts is 1: start the activity only after a renew that names this token has been answered.
+    """max_attempts is 1, or it holds permits: start the activity only after a renew that names this token has been answered.
+    What nobody acknowledges is taken back, and its permits with it.
     Never set on a claim from PollClaims, whose acknowledgement is stored with the grant.
     """
     definition_fingerprint: _builtins.str

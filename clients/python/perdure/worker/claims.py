@@ -143,3 +143,10 @@ class ClaimTable:
     def current(self) -> list[Held]:
         """Claims that are still this worker's, as far as it knows."""
         return [held for held in self._by_token.values() if not held.is_lost]
+
+
+def cause_name(cause: int) -> str:
+    """EXPIRED, TIMED_OUT, CANCELLED, SUPERSEDED, CLOSED or UNKNOWN."""
+    found = worker_service_pb2.ClaimLossCause.DESCRIPTOR.values_by_number.get(cause)
+    name = found.name.removeprefix("CLAIM_LOSS_CAUSE_") if found is not None else "UNKNOWN"
+    return "UNKNOWN" if name == "UNSPECIFIED" else name

@@ -65,8 +65,8 @@ class Ledger:
         self.claims = ClaimTable()
         self.pools = {plan.name: Pool(plan) for plan in plans}
         self.outgoing = Outgoing(self.claims, self.pools)
-        self.draining = False
-        self._acknowledging = False
+        self.draining = self._acknowledging = False
+        self.is_lease_over = False  # the session says when it goes on
         self._services = services
         self._runner = runner
         self._to_runner = to_runner
@@ -138,6 +138,7 @@ class Ledger:
 
     def lease_is_over(self) -> None:
         """The own lease has ended: activities that hold permits stop; the others go on until they are told otherwise."""
+        self.is_lease_over = True
         for held in self.claims:
             if held.claim.stop_at_lease_end and held.phase is not Phase.SETTLING:
                 _log.warning("the lease ended without a renewal: %s stops", held, extra=about(held.claim))
@@ -301,6 +302,9 @@ class Ledger:
             self._begin(held)
 
     def _begin(self, held: Held) -> None:
+        if held.claim.stop_at_lease_end and self.is_lease_over:
+            self.lose(held.token, "EXPIRED")
+            return
         held.phase = Phase.RUNNING
         held.alive_at = time.monotonic()
         self._to_runner.put(self._runner.begin, held)

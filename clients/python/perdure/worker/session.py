@@ -22,7 +22,7 @@ from perdure.errors import AccessDenied, InvalidRequest, NotAllowed, PerdureErro
 from perdure.reasons import ErrorReason
 from perdure.statuses import error_of_status
 from perdure.v1 import errors_pb2, worker_service_pb2
-from perdure.worker.claims import Held, Save
+from perdure.worker.claims import Held, Save, cause_name
 from perdure.worker.connection import Connection
 from perdure.worker.large import LargeCalls
 from perdure.worker.ledger import Ledger, Runner
@@ -163,6 +163,7 @@ class Session:
         self.wake()
 
     def _extend_lease(self, since: float) -> None:
+        self.ledger.is_lease_over = False
         if self._lease_timer is not None:
             self._lease_timer.cancel()
         self._lease_timer = self._loop.call_later(max(0.0, since + self._lease - time.monotonic()), self.ledger.lease_is_over)
@@ -326,13 +327,6 @@ class Session:
             return
         await self._current.finish()
         await asyncio.wait([stream], timeout=limits.GOODBYE_TIMEOUT)
-
-
-def cause_name(cause: int) -> str:
-    """EXPIRED, TIMED_OUT, CANCELLED, SUPERSEDED, CLOSED or UNKNOWN."""
-    found = worker_service_pb2.ClaimLossCause.DESCRIPTOR.values_by_number.get(cause)
-    name = found.name.removeprefix("CLAIM_LOSS_CAUSE_") if found is not None else "UNKNOWN"
-    return "UNKNOWN" if name == "UNSPECIFIED" else name
 
 
 async def _end(task: asyncio.Task[None] | None) -> None:

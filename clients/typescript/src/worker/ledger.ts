@@ -46,6 +46,8 @@ export class Ledger {
   readonly pools: ReadonlyMap<string, Pool>;
   readonly outgoing: Outgoing;
   draining = false;
+  /** The session says when the lease goes on. */
+  isLeaseOver = false;
   #acknowledging = false;
   readonly #services: Services;
   readonly #runner: Runner;
@@ -107,6 +109,7 @@ export class Ledger {
 
   /** The own lease has ended: activities that hold permits stop; the others go on until they are told otherwise. */
   leaseIsOver(): void {
+    this.isLeaseOver = true;
     for (const held of this.claims.all()) {
       if (!held.claim.stopAtLeaseEnd || held.phase === "settling") continue;
       this.#log.warn(`the lease ended without a renewal: ${held.toString()} stops`, about(held.claim));
@@ -317,6 +320,10 @@ export class Ledger {
   }
 
   #begin(held: Held): void {
+    if (held.claim.stopAtLeaseEnd && this.isLeaseOver) {
+      this.lose(held.token, "EXPIRED");
+      return;
+    }
     held.phase = "running";
     held.aliveAt = performance.now();
     this.#runner.begin(held);

@@ -162,6 +162,7 @@ export class Session implements Services, Listener {
   }
 
   #extendLease(since: number): void {
+    this.ledger.isLeaseOver = false;
     clearTimeout(this.#leaseTimer);
     this.#leaseTimer = setTimeout(
       () => {

@@ -67,7 +67,8 @@ type Claim struct {
 	StopAtLeaseEnd bool `protobuf:"varint,18,opt,name=stop_at_lease_end,json=stopAtLeaseEnd,proto3" json:"stop_at_lease_end,omitempty"`
 	// Which generation of the step this is; 0 the first time.
 	Generation int32 `protobuf:"varint,19,opt,name=generation,proto3" json:"generation,omitempty"`
-	// max_attempts is 1: start the activity only after a renew that names this token has been answered.
+	// max_attempts is 1, or it holds permits: start the activity only after a renew that names this token has been answered.
+	// What nobody acknowledges is taken back, and its permits with it.
 	// Never set on a claim from PollClaims, whose acknowledgement is stored with the grant.
 	BeginAfterRenewed bool `protobuf:"varint,20,opt,name=begin_after_renewed,json=beginAfterRenewed,proto3" json:"begin_after_renewed,omitempty"`
 	// Fingerprint of the workflow's definition; drop the claim if you do not serve it.

@@ -169,7 +169,8 @@ export type Claim = Message<"perdure.v1.Claim"> & {
   generation: number;
 
   /**
-   * max_attempts is 1: start the activity only after a renew that names this token has been answered.
+   * max_attempts is 1, or it holds permits: start the activity only after a renew that names this token has been answered.
+   * What nobody acknowledges is taken back, and its permits with it.
    * Never set on a claim from PollClaims, whose acknowledgement is stored with the grant.
    *
    * @generated from field: bool begin_after_renewed = 20;

@@ -33,6 +33,7 @@ final class Ledger {
     private final Services services;
     private final Codec codec;
     private boolean draining;
+    private boolean leaseIsOver;
     private boolean acknowledging;
 
     /** What the session and the runner do for the ledger. */
@@ -158,8 +159,14 @@ final class Ledger {
         List.copyOf(claims.keySet()).forEach(token -> lose(token, cause));
     }
 
+    /** The own lease goes on. */
+    void leaseGoesOn() {
+        leaseIsOver = false;
+    }
+
     /** The own lease has ended: activities that hold permits stop; the others go on until they are told otherwise. */
     void leaseIsOver() {
+        leaseIsOver = true;
         for (Held held : List.copyOf(claims.values())) {
             if (held.claim.getStopAtLeaseEnd() && held.phase != Phase.SETTLING) {
                 LOG.log(Level.WARNING, "the lease ended without a renewal: {0} stops", held);
@@ -369,6 +376,10 @@ final class Ledger {
     }
 
     private void begin(Held held) {
+        if (held.claim.getStopAtLeaseEnd() && leaseIsOver) {
+            lose(held.token(), "EXPIRED");
+            return;
+        }
         held.phase = Phase.RUNNING;
         held.aliveAt = System.nanoTime();
         services.begin(held);

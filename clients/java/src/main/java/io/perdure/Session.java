@@ -349,6 +349,7 @@ final class Session implements Connection.Listener, Ledger.Services {
 
     /** The own lease runs from the sending of the last renew that was answered. */
     private void extendLease(long since) {
+        ledger.leaseGoesOn();
         if (leaseTimer != null) {
             leaseTimer.cancel(false);
         }

@@ -814,7 +814,8 @@ io.perdure.v1.Payload defaultValue) {
   private boolean beginAfterRenewed_ = false;
   /**
    * <pre>
-   * max_attempts is 1: start the activity only after a renew that names this token has been answered.
+   * max_attempts is 1, or it holds permits: start the activity only after a renew that names this token has been answered.
+   * What nobody acknowledges is taken back, and its permits with it.
    * Never set on a claim from PollClaims, whose acknowledgement is stored with the grant.
    * </pre>
    *
@@ -4579,7 +4580,8 @@ io.perdure.v1.Payload defaultValue) {
     private boolean beginAfterRenewed_ ;
     /**
      * <pre>
-     * max_attempts is 1: start the activity only after a renew that names this token has been answered.
+     * max_attempts is 1, or it holds permits: start the activity only after a renew that names this token has been answered.
+     * What nobody acknowledges is taken back, and its permits with it.
      * Never set on a claim from PollClaims, whose acknowledgement is stored with the grant.
      * </pre>
      *
@@ -4592,7 +4594,8 @@ io.perdure.v1.Payload defaultValue) {
     }
     /**
      * <pre>
-     * max_attempts is 1: start the activity only after a renew that names this token has been answered.
+     * max_attempts is 1, or it holds permits: start the activity only after a renew that names this token has been answered.
+     * What nobody acknowledges is taken back, and its permits with it.
      * Never set on a claim from PollClaims, whose acknowledgement is stored with the grant.
      * </pre>
      *
@@ -4609,7 +4612,8 @@ io.perdure.v1.Payload defaultValue) {
     }
     /**
      * <pre>
-     * max_attempts is 1: start the activity only after a renew that names this token has been answered.
+     * max_attempts is 1, or it holds permits: start the activity only after a renew that names this token has been answered.
+     * What nobody acknowledges is taken back, and its permits with it.
      * Never set on a claim from PollClaims, whose acknowledgement is stored with the grant.
      * </pre>
      *

@@ -423,7 +423,8 @@ io.perdure.v1.Payload defaultValue);
 
   /**
    * <pre>
-   * max_attempts is 1: start the activity only after a renew that names this token has been answered.
+   * max_attempts is 1, or it holds permits: start the activity only after a renew that names this token has been answered.
+   * What nobody acknowledges is taken back, and its permits with it.
    * Never set on a claim from PollClaims, whose acknowledgement is stored with the grant.
    * </pre>
    *
