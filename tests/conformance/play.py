@@ -20,8 +20,8 @@ from tests.conformance.scenery import Place
 from tests.conformance.stage import OPERATOR, Stage
 from tests.conformance.usual import fill_in, good_files
 
-EVENT_SECONDS: Final = 15.0
-UNTIL_SECONDS: Final = 15.0
+EVENT_SECONDS: Final = 30.0
+UNTIL_SECONDS: Final = 30.0
 PAUSE_SECONDS: Final = 0.05
 TRANSCRIPT_LINES: Final = 40
 NAMED: Final = ("client", "worker", "watch")

@@ -17,6 +17,7 @@ def named(record_property: Callable[[str, object], None], language: str) -> None
 
 
 @pytest.mark.conformance
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("case", CASES, ids=[case.name.replace(" ", "-") for case in CASES])
 def test_case(case: Case, ready: str, stage: Stage) -> None:
     Play(case, ready, stage).run()

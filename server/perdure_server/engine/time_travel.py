@@ -41,7 +41,9 @@ class TimeTravel:
 
     async def advance_by(self, duration: int, waits: bool = True) -> Advanced:
         """`duration` ms pass. Raises StoreUnavailable."""
-        return await self.advance_to(self._clock.now() + duration, waits)
+        async with self._one_at_a_time:
+            begun = self._clock.now()
+            return await self._advance(begun, min(begun + duration, limits.TIME), waits)
 
     async def advance_to(self, time: int, waits: bool = True) -> Advanced:
         """Up to a time. `waits`: for what became due to be done, before the next due time and at the end. Raises StoreUnavailable.
@@ -49,19 +51,20 @@ class TimeTravel:
         What workers had in hand before is not waited for. After 10 s of unshifted time the rest passes at once.
         """
         async with self._one_at_a_time:
-            return await self._advance(min(time, limits.TIME), waits)
+            return await self._advance(self._clock.now(), min(time, limits.TIME), waits)
 
     async def advance_to_next_due(self, waits: bool = True) -> Advanced:
         """To the next due time of any workflow; none = no change. Raises StoreUnavailable."""
         async with self._one_at_a_time:
             due = await self._idleness.next_due(limits.TIME)
-            return await self._advance(self._clock.now() if due is None else due, waits)
+            begun = self._clock.now()
+            return await self._advance(begun, begun if due is None else due, waits)
 
-    async def _advance(self, target: int, waits: bool) -> Advanced:
+    async def _advance(self, begun: int, target: int, waits: bool) -> Advanced:
         await self._engine.judge.expire()  # until its first pass nothing is held against workers
         scope = Scope(ignoring=await self._idleness.claims())
         patience = self._clock.unshifted() + _IN_ALL
-        begun, fired = self._clock.now(), 0
+        fired = 0
         while True:
             due = await self._idleness.next_due(target) if self._clock.unshifted() < patience else None
             self._clock.advance_to(target if due is None else due)
