@@ -7,6 +7,7 @@ import com.google.rpc.ErrorInfo;
 import com.google.rpc.RetryInfo;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -48,13 +49,23 @@ final class Statuses {
     private Statuses() {}
 
     static PerdureException ofCall(StatusRuntimeException failure) {
-        String code = failure.getStatus().getCode().name();
+        String code = codeOf(failure.getStatus());
         String message = failure.getStatus().getDescription();
         com.google.rpc.Status status = StatusProto.fromThrowable(failure);
         List<Any> details = status == null ? List.of() : status.getDetailsList();
         PerdureException error = error(code, message == null ? code : message, details);
         error.initCause(failure);
         return error;
+    }
+
+    /** gRPC for Java says UNKNOWN where a connection ends while a call is being written to it. */
+    private static String codeOf(io.grpc.Status status) {
+        for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
+            if (cause instanceof IOException && status.getCode() == io.grpc.Status.Code.UNKNOWN) {
+                return io.grpc.Status.Code.UNAVAILABLE.name();
+            }
+        }
+        return status.getCode().name();
     }
 
     /** Empty for OK. */

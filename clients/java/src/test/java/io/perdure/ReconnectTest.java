@@ -2,6 +2,7 @@ package io.perdure;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.grpc.Grpc;
@@ -15,6 +16,8 @@ import io.perdure.v1.WatchEvent;
 import io.perdure.v1.WatchRequest;
 import io.perdure.v1.WatchResponse;
 import io.perdure.v1.WorkflowServiceGrpc;
+import java.io.IOException;
+import java.nio.channels.ClosedChannelException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -170,6 +173,14 @@ class ReconnectTest {
             proxy.shutdownNow();
         }
         assertEquals(List.of("", "one"), List.copyOf(tokens));
+    }
+
+    @Test
+    void aConnectionThatEndsWhileACallIsWrittenIsUnavailable() {
+        Status status = Status.UNKNOWN.withDescription("channel closed");
+        IOException closed = new ClosedChannelException();
+        assertInstanceOf(UnavailableException.class, Statuses.ofCall(status.withCause(closed).asRuntimeException()));
+        assertInstanceOf(ServerFaultException.class, Statuses.ofCall(status.asRuntimeException()));
     }
 
     @Test
