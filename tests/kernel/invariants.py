@@ -211,7 +211,7 @@ def _check_step(definition: Definition, workflow: Workflow, name: str, step: Ste
 
 
 def _check_order(definition: Definition, workflow: Workflow) -> None:
-    was_migrated = any(event.reason == "MIGRATED" for event in workflow.events)  # an open wait stays, whatever has come in before it
+    migrated = _migrated(workflow)
     for name in definition.ordinary:
         plan, state = definition.by_name[name], state_of(workflow, name)
         needed = [state_of(workflow, other) for other in plan.depends_on]
@@ -220,8 +220,16 @@ def _check_order(definition: Definition, workflow: Workflow) -> None:
             assert workflow.state is W.RUNNING, f"{name} is BLOCKED in a {workflow.state.name} workflow"
             assert not satisfied, f"{name} stays BLOCKED though all it depends on has ended"
         elif state in LIVE or (state is S.COMPLETED and not workflow.replays):
-            assert satisfied or was_migrated, f"{name} is {state.name} before what it depends on"
+            step = workflow.steps[name]
+            # What had begun by an earlier definition goes on, whatever has come in before it.
+            stays = (step.since if step.started is None else step.started) <= migrated
+            assert satisfied or stays, f"{name} is {state.name} before what it depends on"
             assert not needed or set(needed) != {S.SKIPPED}, f"{name} is {state.name} though all it depends on is SKIPPED"
+
+
+def _migrated(workflow: Workflow) -> int:
+    """When it last got another definition, as far as its events go back; -1: never."""
+    return max((event.time for event in workflow.events if event.reason == "MIGRATED"), default=-1)
 
 
 def _check_hooks(definition: Definition, workflow: Workflow) -> None:
@@ -253,11 +261,12 @@ def _check_ended(definition: Definition, workflow: Workflow) -> None:
     hook = ends.get(workflow.state)
     assert hook is None or hook.step in workflow.passed_hooks, f"{workflow.state.name} is stored before its hook has ended"
     if workflow.state is W.COMPLETED:
-        was_migrated = any(event.reason == "MIGRATED" for event in workflow.events)  # a step may have ended by an earlier definition
+        migrated = _migrated(workflow)
         for name in definition.ordinary:
             state = state_of(workflow, name)
-            goes_on = definition.by_name[name].on_exhausted in {Exhaustion.SKIP_DEPENDANTS, Exhaustion.CONTINUE} or was_migrated
-            assert state in {S.COMPLETED, S.SKIPPED} or (state is S.FAILED and goes_on), name
+            goes_on = definition.by_name[name].on_exhausted in {Exhaustion.SKIP_DEPENDANTS, Exhaustion.CONTINUE}
+            by_earlier = state is S.FAILED and (workflow.steps[name].ended or 0) <= migrated  # whose policy it was
+            assert state in {S.COMPLETED, S.SKIPPED} or by_earlier or (state is S.FAILED and goes_on), name
     if workflow.state is W.FAILED:
         assert workflow.failure is not None
         left = [name for name, step in workflow.steps.items() if definition.by_name[name].compensate_with and step.started is not None]
