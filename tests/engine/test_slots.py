@@ -2,6 +2,8 @@
 
 import asyncio
 from contextlib import suppress
+from functools import partial
+from operator import contains
 
 import pytest
 
@@ -74,7 +76,7 @@ async def test_a_result_that_is_not_taken_offers_its_slot_once_however_often_it_
     world.faults.away = True
     for _ in range(2):
         number = worker.send(claim, DONE)
-        await world.until(lambda number=number: number in worker.settled)  # type: ignore[misc]  # bound in this very round
+        await world.until(partial(contains, worker.settled, number))
         assert isinstance(worker.settled[number].error, StoreUnavailable)
         assert world.credit(server) == 1
     world.faults.away = False
