@@ -6,9 +6,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perdure_server.engine.locks import KeyedLocks
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.people import Conditions
-from perdure_server.engine.turns import Turns
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.namespace import Namespace, NamespaceLimits, NamespaceSettings
@@ -50,7 +50,7 @@ class Namespaces:
         self._workflows = parts.store.workflows
         self._sessions = parts.store.sessions
         self._clock = parts.clock
-        self._turns = Turns()
+        self._locks = KeyedLocks()
         self._known: dict[str, NamespaceSettings] = {}
         self.byte_limits: dict[str, int] = {}  # of those namespaces that have this limit
         self._usages: dict[str, tuple[int, Usage]] = {}
@@ -100,7 +100,7 @@ class Namespaces:
 
         Raises Rejection REVISION_CONFLICT, REQUEST_ID_REUSED; FieldViolation, StoreUnavailable.
         """
-        async with self._turns.of(name):
+        async with self._locks.of(name):
             return await self._put(name, change, conditions)
 
     async def _put(self, name: str, change: Change, conditions: Conditions) -> tuple[Namespace, bool]:

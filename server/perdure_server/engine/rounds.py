@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.commands import ActivateCommand, OtherRun, RoundNeeded, StartCommand
 from perdure_server.engine.duties import Duties
+from perdure_server.engine.locks import KeyedLocks
 from perdure_server.engine.mailbox import GIVE_UP_AFTER, Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.pending import Command, stopped
-from perdure_server.engine.turns import Turns
 from perdure_server.engine.values import Started
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.effects import Effect
@@ -58,7 +58,7 @@ class Rounds:
         self._mailboxes = mailboxes
         self._catalog = catalog
         self._follow = follow
-        self._turns = Turns()
+        self._locks = KeyedLocks()
         duties.register(DutyKind.ACTIVATE_ROUND, self._activate)
 
     async def open(self, command: Start, definition: Definition) -> Started:
@@ -125,7 +125,7 @@ class Rounds:
 
     async def _open_for(self, future: "asyncio.Future[Started]", command: Start, definition: Definition) -> None:
         try:
-            async with self._turns.of(command.key.workflow_id):
+            async with self._locks.of(command.key.workflow_id):
                 if future.done():
                     return  # its caller has gone, and nothing of it has begun
                 started = await self._open(command, definition)

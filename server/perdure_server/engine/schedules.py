@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from perdure_server.engine.calendar import Calendar, key_of
 from perdure_server.engine.clock import happened
+from perdure_server.engine.locks import KeyedLocks
 from perdure_server.engine.people import Conditions
 from perdure_server.engine.subject import about
-from perdure_server.engine.turns import Turns
 from perdure_server.engine.values import Ref
 from perdure_server.kernel import firing as rules
 from perdure_server.kernel import limits
@@ -60,7 +60,7 @@ class Schedules:
         self._clock = engine.clock
         self._interval = engine.settings.sweep_interval
         self._rest = self._interval
-        self._turns = Turns()
+        self._locks = KeyedLocks()
         self._news = asyncio.Event()  # one was put here, and may be due before that
 
     # -------------------------------------------------------------------------------------------------------- by the clock
@@ -199,7 +199,7 @@ class Schedules:
 
         Rejection REVISION_CONFLICT if the etag is not that of the settings, REQUEST_ID_REUSED.
         """
-        async with self._turns.of((namespace, schedule_id)):
+        async with self._locks.of((namespace, schedule_id)):
             return await self._change(namespace, schedule_id, change, conditions)
 
     async def _change(self, namespace: str, schedule_id: str, change: Change, conditions: Conditions) -> tuple[Schedule, bool]:
@@ -236,7 +236,7 @@ class Schedules:
 
         Rejection SCHEDULE_NOT_FOUND, REQUEST_ID_REUSED.
         """
-        async with self._turns.of((namespace, schedule_id)):
+        async with self._locks.of((namespace, schedule_id)):
             return await self._trigger(namespace, schedule_id, firing)
 
     async def _trigger(self, namespace: str, schedule_id: str, firing: Firing) -> Fired:

@@ -3,8 +3,8 @@
 from perdure.v1 import admin_service_pb2 as wire
 from perdure.v1 import definition_pb2, resource_pb2
 from perdure_server.engine.catalog import DefinitionName
+from perdure_server.engine.locks import KeyedLocks
 from perdure_server.engine.service import Engine
-from perdure_server.engine.turns import Turns
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.policy_validation import QUEUE_NAME
@@ -39,7 +39,7 @@ class AdminService(OperationsService, ResourcesService, SchedulesService, Versio
         self._engine = engine
         self._facts = facts
         self._trials = Trials(engine)
-        self._turns = Turns()
+        self._locks = KeyedLocks()
 
     async def register_definition(self, request: wire.RegisterDefinitionRequest, _context: Context) -> wire.RegisterDefinitionResponse:
         """Check and store a definition; all faults are named at once."""
@@ -80,7 +80,7 @@ class AdminService(OperationsService, ResourcesService, SchedulesService, Versio
         namespace, workflow_type = _name(request, faults)
         values.identifier(request.definition_fingerprint, "definition_fingerprint", faults)
         faults.check()
-        async with self._turns.of((namespace, workflow_type)):
+        async with self._locks.of((namespace, workflow_type)):
             return await self._update_policy(request, namespace, workflow_type)
 
     async def _update_policy(self, request: wire.UpdatePolicyRequest, namespace: str, workflow_type: str) -> wire.UpdatePolicyResponse:

@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from perdure.v1 import admin_service_pb2 as wire
 from perdure.v1 import resource_pb2
+from perdure_server.engine.locks import KeyedLocks
 from perdure_server.engine.service import Engine
-from perdure_server.engine.turns import Turns
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.resources import PutRequest, Resource
 from perdure_server.ports.errors import StoreUnavailable
@@ -19,15 +19,15 @@ _RACES = 5
 
 
 class ResourcesService:
-    """A part of AdminService, which sets `_engine` and `_turns`."""
+    """A part of AdminService, which sets `_engine` and `_locks`."""
 
     _engine: Engine
-    _turns: Turns
+    _locks: KeyedLocks
 
     async def put_resource(self, request: wire.PutResourceRequest, _context: Context) -> wire.PutResourceResponse:
         """Make or change a resource; the same again changes nothing."""
         wanted, asked = decode.put(request), decode.asked(request)
-        async with self._turns.of((wanted.namespace, wanted.name)):
+        async with self._locks.of((wanted.namespace, wanted.name)):
             return await self._put(request, wanted, asked)
 
     async def _put(self, request: wire.PutResourceRequest, wanted: Resource, asked: PutRequest) -> wire.PutResourceResponse:

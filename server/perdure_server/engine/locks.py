@@ -1,4 +1,4 @@
-"""Turns: of those in this process who change one thing that has a revision, one at a time reads and writes it.
+"""Locks by key: of those in this process who change one thing that has a revision, one at a time reads and writes it.
 
 It decides nothing, as other servers do not hear of it; it only keeps many at once from losing one another's races until they give up.
 """
@@ -8,8 +8,8 @@ from collections.abc import Hashable
 from weakref import WeakValueDictionary
 
 
-class Turns:
-    """Locks by name, in the order of asking; one that nobody waits for is forgotten."""
+class KeyedLocks:
+    """One lock per key, in the order of asking; one that nobody waits for is forgotten."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
