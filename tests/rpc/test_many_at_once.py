@@ -45,3 +45,10 @@ async def test_each_is_made(served: Served, change: Change) -> None:
     await served.register("a")
     await schedule(served, 0)
     await asyncio.gather(*(change(served, number) for number in range(MANY)))
+
+
+async def test_calls_that_come_at_once_wait_their_turn(served: Served) -> None:
+    # By its default gRPC's core answers some of more than a thousand calls that wait with CANCELLED, and all beyond three thousand.
+    calls = [served.admin.GetServerInfo(admin.GetServerInfoRequest()) for _ in range(3_500)]
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    assert [answer for answer in answers if isinstance(answer, BaseException)] == []

@@ -56,6 +56,10 @@ STREAM_AGE: Final = 20 * MINUTE  # the default of the setting; a quarter of it i
 GO_AWAY_GRACE: Final = 30 * SECOND
 CONNECTION_AGE_FACTOR: Final = 1.5  # of the stream's age; its grace is as long again
 
+# So many calls may wait to be accepted; of more, a growing share is refused by gRPC itself, and all above twice as many. A call that
+# waits takes about 10 KiB, and gRPC drops one that has waited 30 s.
+PENDING_CALLS: Final = 20_000
+
 # A peer that does not read for this long is cut; what it missed is kept where it belongs, in the workflow (case C62).
 WRITE_STALL: Final = 30 * SECOND
 # After the worker's half-close, answers to what it had sent are still written for this long.

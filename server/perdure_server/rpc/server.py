@@ -47,6 +47,9 @@ OPTIONS: Final = (
     # Clients may ping as they like: a connection that is closed for "too many pings" takes claims with it.
     ("grpc.http2.min_ping_interval_without_data_ms", limits.PING_INTERVAL_MIN),
     ("grpc.http2.max_ping_strikes", 0),
+    # Ten thousand clients that come back at once wait their turn; the default answers some beyond a thousand with CANCELLED.
+    ("grpc.server.max_pending_requests", limits.PENDING_CALLS),
+    ("grpc.server.max_pending_requests_hard_limit", 2 * limits.PENDING_CALLS),
 )
 
 
