@@ -68,11 +68,13 @@ def test_redis_before_valkey_before_the_wheel(path: Path) -> None:
 def test_every_store_is_on_loopback_with_its_own_port_and_durable(path: Path, tmp_path: Path) -> None:
     search = install(path, "mongod", "secantusd-rs")
     for kind in StoreKind:
-        line = choose_store(search, kind).arguments(tmp_path, 20_001)
+        program = choose_store(search, kind)
+        line = program.arguments(tmp_path, 20_001)
         assert Path(line[0]).is_absolute()
         assert "127.0.0.1" in line
         assert "20001" in line
         assert ("--sync-on-commit" in line) == (kind is not StoreKind.MONGOD)
+        assert (program.timer_slack > 0) == (kind is not StoreKind.MONGOD)  # mongod is idle by itself
 
 
 def test_redis_keeps_nothing_and_evicts_nothing(path: Path, tmp_path: Path) -> None:

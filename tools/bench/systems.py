@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from perdure_server.embedded.child import combine_timers
 from perdure_server.embedded.programs import Program, choose_redis, choose_store
 from perdure_server.embedded.values import ProgramNotFoundError, StoreKind
 from tools.bench.processes import ROOT, BenchFailed, Driver, Processes, free_port
@@ -92,7 +93,7 @@ class Perdure(System):
         for name in ("store", "redis"):
             (processes.directory / name).mkdir()
         store_port, redis_port, ports = free_port(), free_port(), [free_port() for _ in range(self._servers)]
-        processes.start("store", store.arguments(processes.directory / "store", store_port), port=store_port)
+        _start_store(processes, store, store_port)
         arguments = ["--mongo-url", f"mongodb://127.0.0.1:{store_port}/?directConnection=true", "--log-level", "warning", *self._arguments]
         if store.kind is not StoreKind.MONGOD:
             arguments.append("--store-transactions")
@@ -109,6 +110,15 @@ class Perdure(System):
 
     def _store(self) -> Program[StoreKind]:
         return choose_store(_search_path(), self._wanted)
+
+
+def _start_store(processes: Processes, store: Program[StoreKind], port: int) -> None:
+    """As `perdure dev` starts it."""
+    combine_timers(store.timer_slack)  # inherited
+    try:
+        processes.start("store", store.arguments(processes.directory / "store", port), port=port)
+    finally:
+        combine_timers(0)
 
 
 class Restate(System):

@@ -32,6 +32,8 @@ class Launch:
     stop_seconds: float
     kept_open: tuple[int, int]
     """The descriptors that it inherits: the lock of the data directory and the lifeline (see child.py)."""
+    timer_slack: int = 0
+    """See Program."""
 
 
 class SupervisedChild:
@@ -128,7 +130,8 @@ class SupervisedChild:
             if self._stopping.is_set():
                 raise ChildDidNotStartError(f"{self.launch.title} is being stopped")
             lock, lifeline = self.launch.kept_open
-            wrapper = (sys.executable, "-I", "-S", str(Path(child.__file__)), str(os.getpid()), str(lifeline), "--")
+            numbers = (os.getpid(), lifeline, self.launch.timer_slack)
+            wrapper = (sys.executable, "-I", "-S", str(Path(child.__file__)), *map(str, numbers), "--")
             self._log.trim()
             output = self._log.open()
             try:

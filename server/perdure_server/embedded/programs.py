@@ -34,6 +34,8 @@ class Program(Generic[Kind]):
     why: str
     """How it was chosen, as the end of a sentence."""
     durability: str = ""
+    timer_slack: int = 0
+    """How many ms late the kernel may wake its sleeping threads, so that several wake-ups become one; 0: as usual."""
 
 
 def choose_store(path: str, wanted: StoreKind | None = None, known: StoreKind | None = None) -> Program[StoreKind]:
@@ -94,7 +96,7 @@ def _stores(path: str) -> dict[StoreKind, tuple[str, ...]]:
 def _store(kind: StoreKind, command: tuple[str, ...], why: str) -> Program[StoreKind]:
     if kind is StoreKind.MONGOD:
         return Program(kind, _mongod_arguments(command), why, _JOURNAL)
-    return Program(kind, _secantus_arguments(kind, command), why, _SYNC_ON_COMMIT)
+    return Program(kind, _secantus_arguments(kind, command), why, _SYNC_ON_COMMIT, limits.SECANTUS_TIMER_SLACK_MILLISECONDS)
 
 
 def _mongod_arguments(command: tuple[str, ...]) -> Callable[[Path, int], tuple[str, ...]]:

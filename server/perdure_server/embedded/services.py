@@ -171,6 +171,7 @@ class _Starter:
             start_seconds=limits.STORE_START_SECONDS if is_store else limits.REDIS_START_SECONDS,
             stop_seconds=limits.STORE_STOP_SECONDS if is_store else limits.REDIS_STOP_SECONDS,
             kept_open=(self._directory.lock, self._lifeline),
+            timer_slack=program.timer_slack,
         )
 
     def _log(self, service: Service) -> BoundedLog:
