@@ -77,6 +77,12 @@ def test_every_store_is_on_loopback_with_its_own_port_and_durable(path: Path, tm
         assert (program.timer_slack > 0) == (kind is not StoreKind.MONGOD)  # mongod is idle by itself
 
 
+def test_only_the_rust_store_is_told_to_keep_no_oplog(path: Path) -> None:
+    search = install(path, "mongod", "secantusd-rs")
+    told = {kind: dict(choose_store(search, kind).environment) for kind in StoreKind}
+    assert told == {StoreKind.MONGOD: {}, StoreKind.SECANTUS_RS: {"SECANTUS_DISABLE_OPLOG": "1"}, StoreKind.SECANTUS_WHEEL: {}}
+
+
 def test_redis_keeps_nothing_and_evicts_nothing(path: Path, tmp_path: Path) -> None:
     program = choose_redis(install(path, "redis-server"))
     assert program is not None

@@ -29,7 +29,7 @@ def _arguments(kind: str, directory: Path) -> list[str] | None:
     flags = ["--host", "127.0.0.1", "--storage-path", str(data), "--cache-size", "256M", "--sync-on-commit"]
     if kind == "secantusd-rs":
         binary = shutil.which("secantusd-rs") or shutil.which("secantusd-rs", path="/opt/secantus/bin")
-        return [binary, *flags, "--oplog-async", "--oplog-nonlogged"] if binary else None  # as the embedded one runs
+        return [binary, *flags] if binary else None
     return [sys.executable, "-m", "secantus", *flags] if store_available() else None
 
 
@@ -42,7 +42,9 @@ def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServerPr
     if arguments is None:
         pytest.skip(f"no {request.param} on PATH")
     command = list(arguments)
-    server = ServerProcess(lambda port: [*command, "--port", str(port)], READY, tmp_path)
+    # Without an oplog, as the embedded one runs; the wheel does not know this setting.
+    settings = {"SECANTUS_DISABLE_OPLOG": "1"}
+    server = ServerProcess(lambda port: [*command, "--port", str(port)], READY, tmp_path, settings=settings)
     server.start()
     yield server
     server.kill()

@@ -116,7 +116,8 @@ def _start_store(processes: Processes, store: Program[StoreKind], port: int) -> 
     """As `perdure dev` starts it."""
     combine_timers(store.timer_slack)  # inherited
     try:
-        processes.start("store", store.arguments(processes.directory / "store", port), port=port)
+        arguments = store.arguments(processes.directory / "store", port)
+        processes.start("store", arguments, port=port, environment=store.environment)
     finally:
         combine_timers(0)
 

@@ -10,7 +10,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -21,6 +21,8 @@ from perdure_server.embedded.values import ProgramNotFoundError, RedisKind, Stor
 Kind = TypeVar("Kind", StoreKind, RedisKind)
 
 _JOURNAL = "a write is acknowledged when it is in the journal on disk (one-member replica set, j: true)"
+# Perdure reads no change streams, and the log that recovers the data is WiredTiger's own. The wheel has no such setting.
+_NO_OPLOG = {"SECANTUS_DISABLE_OPLOG": "1"}
 _SYNC_ON_COMMIT = "a write is acknowledged when WiredTiger's log is flushed to disk (--sync-on-commit)"
 
 
@@ -36,6 +38,8 @@ class Program(Generic[Kind]):
     durability: str = ""
     timer_slack: int = 0
     """How many ms late the kernel may wake its sleeping threads, so that several wake-ups become one; 0: as usual."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What it is told beside its arguments."""
 
 
 def choose_store(path: str, wanted: StoreKind | None = None, known: StoreKind | None = None) -> Program[StoreKind]:
@@ -96,7 +100,14 @@ def _stores(path: str) -> dict[StoreKind, tuple[str, ...]]:
 def _store(kind: StoreKind, command: tuple[str, ...], why: str) -> Program[StoreKind]:
     if kind is StoreKind.MONGOD:
         return Program(kind, _mongod_arguments(command), why, _JOURNAL)
-    return Program(kind, _secantus_arguments(kind, command), why, _SYNC_ON_COMMIT, limits.SECANTUS_TIMER_SLACK_MILLISECONDS)
+    return Program(
+        kind,
+        _secantus_arguments(kind, command),
+        why,
+        _SYNC_ON_COMMIT,
+        limits.SECANTUS_TIMER_SLACK_MILLISECONDS,
+        _NO_OPLOG if kind is StoreKind.SECANTUS_RS else {},
+    )
 
 
 def _mongod_arguments(command: tuple[str, ...]) -> Callable[[Path, int], tuple[str, ...]]:
@@ -126,8 +137,7 @@ def _secantus_arguments(kind: StoreKind, command: tuple[str, ...]) -> Callable[[
             str(limits.SECANTUS_OPLOG_SECONDS),
         )
         if kind is StoreKind.SECANTUS_RS:
-            # The oplog alone may be late and may lose its end: without these every write waits for it, four times as long.
-            oplog += ("--oplog-async", "--oplog-nonlogged")
+            # What an earlier version left in the oplog goes by the heartbeat.
             oplog += ("--noop-heartbeat-seconds", str(limits.SECANTUS_RS_PRUNE_SECONDS), "--log-file-max", limits.SECANTUS_RS_LOG_FILE)
         return (*command, *address, *durable, *oplog, "--cache-size", limits.SECANTUS_CACHE, "--log-level", "WARNING")
 

@@ -165,7 +165,7 @@ class _Starter:
             title=program.kind,
             arguments=program.arguments(directory, port),
             directory=directory,
-            environment=child_environment(self._options.environment),
+            environment={**child_environment(self._options.environment), **program.environment},
             port=port,
             probe=probe_store if is_store else probe_redis,
             start_seconds=limits.STORE_START_SECONDS if is_store else limits.REDIS_START_SECONDS,

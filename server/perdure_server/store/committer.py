@@ -8,7 +8,7 @@ Three roads. BULK_WRITE: the command of MongoDB 8 tells the result of each opera
 it, too, `update` tells only how many matched, so a short count is settled by one read of the batch. To settle, every write leaves a fresh
 `write_id` in the document. The stored one equal to ours proves that we wrote; the revision that we would have written under another
 `write_id` proves that somebody else did. What neither proves is settled by the count, or is unknown. TRANSACTION, for the stand-in store
-(transactions.py): a batch of some writes is a `bulkWrite` in one transaction; what spoils it undoes it, and it goes by INSERT_AND_UPDATE.
+(transactions.py): the same, but some updates are one transaction; what spoils it undoes it, and they are sent again without one.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import logging
 import secrets
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Final, Protocol
 
@@ -42,7 +42,7 @@ class Road(Enum):
 
     BULK_WRITE = "bulkWrite"
     INSERT_AND_UPDATE = "insert, update"
-    TRANSACTION = "bulkWrite in a transaction"
+    TRANSACTION = "insert, and update in a transaction"
 
 
 class Sender(Protocol):
@@ -182,26 +182,17 @@ class Committer:
             write.answer(StoreUnavailable("the result could not be told") if outcome is None else outcome)
 
     async def _by_road(self, batch: Sequence[Write]) -> list[Outcome]:
-        if self.road is Road.BULK_WRITE:
-            return await self._bulk_write(batch, self._sender.admin_command)
-        if self._transactions is not None and len(batch) >= limits.TRANSACTION_FROM:
-            try:
-                return await self._bulk_write(batch, self._transactions.send, {})
-            except TransactionUndoneError:
-                self.undone += 1
-        return await self._insert_and_update(batch)
+        return await (self._bulk_write(batch) if self.road is Road.BULK_WRITE else self._insert_and_update(batch))
 
-    async def _bulk_write(
-        self, batch: Sequence[Write], send: Callable[[Document], Awaitable[Document]], concern: Mapping[str, Any] = _CONCERN
-    ) -> list[Outcome]:
+    async def _bulk_write(self, batch: Sequence[Write]) -> list[Outcome]:
         operations: list[Document] = [
             {"insert": 0, "document": write.body}
             if write.old is None
             else {"update": 0, "filter": write.condition(), "updateMods": write.body, "multi": False}
             for write in batch
         ]
-        namespace = {"ns": f"{self._sender.database}.{self._collection}"}
-        reply = await send({"bulkWrite": 1, "ops": operations, "nsInfo": [namespace], "ordered": False, "errorsOnly": False, **concern})
+        command = {"bulkWrite": 1, "ops": operations, "nsInfo": [{"ns": f"{self._sender.database}.{self._collection}"}]}
+        reply = await self._sender.admin_command({**command, "ordered": False, "errorsOnly": False, **_CONCERN})
         outcomes: list[Outcome] = [None] * len(batch)
         for result in reply["cursor"]["firstBatch"]:
             index = result["idx"]
@@ -239,8 +230,7 @@ class Committer:
         return outcomes
 
     async def _update(self, batch: Sequence[Write]) -> list[Outcome]:
-        updates = [{"q": write.condition(), "u": write.body, "multi": False} for write in batch]
-        reply = await self._sender.command({"update": self._collection, "updates": updates, "ordered": False, "writeConcern": MAJORITY})
+        reply = await self._send_updates(batch)
         outcomes: list[Outcome] = [None] * len(batch)
         for error in reply.get("writeErrors", ()):
             outcomes[error["index"]] = outcome_of_error(batch[error["index"]], error)
@@ -252,6 +242,23 @@ class Committer:
         outcomes = [StoreUnavailable("the result could not be told") if outcome is None else outcome for outcome in outcomes]
         distrust_if_not_replicated(reply, outcomes)
         return outcomes
+
+    async def _send_updates(self, batch: Sequence[Write]) -> Document:
+        if self._transactions is None:
+            updates = [{"q": write.condition(), "u": write.body, "multi": False} for write in batch]
+            return await self._sender.command(self._update_command(updates) | _CONCERN)
+        if len(batch) >= limits.TRANSACTION_FROM:
+            # There `multi` saves a second look for the document; that there is no more than one, `_id` says.
+            updates = [{"q": write.unbounded_condition(), "u": write.body, "multi": True} for write in batch]
+            try:
+                return await self._transactions.send(self._update_command(updates))
+            except TransactionUndoneError:
+                self.undone += 1
+        updates = [{"q": write.unbounded_condition(), "u": write.body, "multi": False} for write in batch]
+        return await self._sender.command(self._update_command(updates) | _CONCERN)
+
+    def _update_command(self, updates: list[Document]) -> Document:
+        return {"update": self._collection, "updates": updates, "ordered": False}
 
     async def _settle(self, batch: Sequence[Write], outcomes: list[Outcome], matched: int | None = None) -> None:
         """Fills in, from one read, what the reply did not tell. `matched` is how many of the open ones the reply counted, if it did.

@@ -132,8 +132,8 @@ class Connection:
         started: Session = await session if inspect.isawaitable(session) else session
         return started
 
-    async def admin_transaction(self, session: Session, command: Document) -> Document:
-        """Sends one admin command in a transaction of its own, and commits it if the reply tells of no error.
+    async def transaction(self, session: Session, command: Document) -> Document:
+        """Sends one command in a transaction of its own, and commits it if the reply tells of no error.
 
         Raises TransactionUndoneError: the server refused it, nothing of it is stored, and the session is free again; StoreUnavailable or
         StoreError: unknown, and the transaction may still be open there.
@@ -143,8 +143,8 @@ class Connection:
             begun = session.start_transaction(read_concern=ReadConcern())
             if inspect.isawaitable(begun):
                 await begun
-            reply: Document = await self._admin.command(command, session=session)
-            if reply.get("nErrors"):
+            reply: Document = await self._database.command(command, session=session)
+            if "writeErrors" in reply:
                 await session.abort_transaction()
                 raise TransactionUndoneError
         except OperationFailure as error:

@@ -63,7 +63,7 @@ class Transactions:
             log.info("the sessions of this server stay registered for a while: the store is not reached")
 
     async def send(self, command: Document) -> Document:
-        """Sends an admin command as one transaction.
+        """Sends a command as one transaction.
 
         Raises TransactionUndoneError: nothing is stored, go the other road; StoreUnavailable: unknown.
         """
@@ -74,7 +74,7 @@ class Transactions:
             raise TransactionUndoneError
         session = self._free.pop()
         try:
-            reply = await self._connection.admin_transaction(session, command)
+            reply = await self._connection.transaction(session, command)
         except TransactionUndoneError:
             self._free.append(session)
             raise

@@ -46,6 +46,15 @@ class Write:
         base = self.old or self.new
         return {"_id": self.identity, "run_id": base.run_id, "revision": base.revision}
 
+    def unbounded_condition(self) -> Document:
+        """The same for SecantusDB, which reads its list of indexes for each field that an index could bound: `$exists` says none can."""
+        base = self.old or self.new
+        return {
+            "_id": self.identity,
+            "run_id": {"$eq": base.run_id, "$exists": True},
+            "revision": {"$eq": base.revision, "$exists": True},
+        }
+
     def answer(self, outcome: bool | StoreError) -> None:
         """Tells the caller, unless it has gone."""
         if self.result.done():
