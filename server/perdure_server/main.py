@@ -277,6 +277,7 @@ async def _serve_until_signalled(config: Config, on_serving: Callable[[int], Non
     async with serve(config) as running:
         signals.on_hangup(running.server.entrance.read_again)
         signals.serving = True
+        _spare_the_collector()
         on_serving(running.port)
         await signals.stop.wait()
 
