@@ -14,6 +14,7 @@ from perdure.v1 import claim_pb2, worker_service_pb2, worker_service_pb2_grpc
 from tools.bench.load.driving import answer, quantile
 from tools.bench.load.perdure_job import job, parked
 from tools.bench.load.perdure_scene_jobs import LONG, SHORT, family, limited, long, short, timed
+from tools.bench.load.perdure_timers import Timers
 
 HOUR = timedelta(hours=1)
 CONNECTIONS = 20  # that so many streams are spread over
@@ -26,6 +27,7 @@ class Scenes:
     def __init__(self, address: str) -> None:
         self._address = address
         self._client = Client(address)
+        self._timers = Timers(self._client)
         self._numbers = count()
         self._held: list[asyncio.Task[None]] = []
         self._channels: list[grpc.aio.Channel] = []
@@ -40,14 +42,30 @@ class Scenes:
                     raise RuntimeError(f"no worker has registered {definition.workflow_type}")
                 await asyncio.sleep(0.05)
 
-    async def timers(self, per_second: int, seconds: int) -> dict[str, float]:
-        """Starts that are due one after the other at this rate: how late each began, in ms."""
+    async def set_rate(self, per_second: int, seconds: int) -> dict[str, float]:
+        """As Timers does."""
+        return await self._timers.set_rate(per_second, seconds)
+
+    async def set_burst(self, count: int) -> dict[str, float]:
+        """As Timers does."""
+        return await self._timers.set_burst(count)
+
+    async def fired(self) -> dict[str, float]:
+        """As Timers does."""
+        return await self._timers.fired()
+
+    async def lateness(self) -> dict[str, float]:
+        """As Timers does."""
+        return await self._timers.lateness()
+
+    async def delayed(self, per_second: int, seconds: int) -> dict[str, float]:
+        """Starts that are due one after the other at this rate: how late a worker began each, in ms."""
         total = per_second * seconds
         first = time.time() + total / 400 + 3
         return await self._due([first + number / per_second for number in range(total)])
 
-    async def burst(self, count: int) -> dict[str, float]:
-        """Starts that are all due at one moment."""
+    async def delayed_burst(self, count: int) -> dict[str, float]:
+        """The same of starts that are all due at one moment."""
         due = time.time() + count / 400 + 3
         return await self._due([due] * count)
 
