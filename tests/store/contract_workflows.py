@@ -146,6 +146,7 @@ class WorkflowsContract:
         assert list(await store.workflows.due(NOW + 30, 10)) == expected
         assert list(await store.workflows.due(NOW + 30, 2)) == expected[:2]
         assert list(await store.workflows.due(NOW, 10)) == []
+        assert {type(row.wake_time) for row in await store.workflows.due(NOW + 30, 10)} == {int}, "no other adapter knows BSON's integers"
 
     async def test_due_forgets_what_lost_its_wake_time(self, store: Store) -> None:
         first = started(wake_time=NOW, state=WorkflowState.COMPLETED)

@@ -157,7 +157,7 @@ class MemoryWorkflows:
         """As the port says."""
 
         def apply() -> list[Due]:
-            found = [(document["wake_time"], key) for key, document in self._visible("wake_time") if document["wake_time"] <= until]
+            found = [(int(document["wake_time"]), key) for key, document in self._visible("wake_time") if document["wake_time"] <= until]
             return [Due(key, wake_time) for wake_time, key in sorted(found)[:limit]]
 
         return await self._around("workflows.due", apply)

@@ -54,7 +54,7 @@ class MongoWorkflows:
         """As the port says; answered from the sparse index on `wake_time`."""
         condition = {"wake_time": {"$lte": until}, documents.QUARANTINED: _NOT_QUARANTINED}
         found = await self._find(condition, {"wake_time": 1}, limit, {"wake_time": 1})
-        return [Due(document["_id"], document["wake_time"]) for document in found]
+        return [Due(document["_id"], int(document["wake_time"])) for document in found]  # BSON has an integer of its own
 
     async def ready(self, queues: Sequence[str], limit: int, skip: int = 0) -> Sequence[ReadyStep]:
         """As the port says; answered from the sparse multikey index on `ready`, by equality."""
