@@ -46,9 +46,9 @@ class _Doubt:
 
 
 class _Box:
-    def __init__(self) -> None:
+    def __init__(self, workflow: Workflow | None) -> None:
         self.pending: deque[Pending[Any]] = deque()
-        self.workflow: Workflow | None = None
+        self.workflow = workflow
         self.running = False
         self.doubt: _Doubt | None = None
         self.give_up = 0
@@ -77,15 +77,18 @@ class Mailboxes:
         self.on_doubt: Callable[[bytes], None] = lambda _: None  # effects of a write may be lost
         self.conflicts = 0
 
-    def submit(self, workflow_id: bytes, command: Command[A]) -> "asyncio.Future[tuple[A, Workflow]]":
-        """Queue a command. The future gives its answer and the instance after it; cancelling the future cancels nothing else."""
+    def submit(self, workflow_id: bytes, command: Command[A], base: Workflow | None = None) -> "asyncio.Future[tuple[A, Workflow]]":
+        """Queue a command. The future gives its answer and the instance after it; cancelling the future cancels nothing else.
+
+        `base` is what the caller has read by `load`, in case that this server does not know the workflow.
+        """
         future: asyncio.Future[tuple[A, Workflow]] = asyncio.get_running_loop().create_future()
         if self._supervisor.closed:
             future.set_exception(stopped())
             return future
         box = self._boxes.get(workflow_id)
         if box is None:
-            box = self._boxes[workflow_id] = _Box()
+            box = self._boxes[workflow_id] = _Box(base)
         box.pending.append(Pending(command, future))
         if not box.running:
             box.running = True
@@ -173,7 +176,7 @@ class Mailboxes:
             base, batch = await self._find_out(workflow_id, box, box.doubt, batch)
             exact = True
         elif base is None and batch[0].command.begin() is None:
-            base = await self._load(workflow_id)
+            base = await self.load(workflow_id)
         while batch:
             definition = self._definition_at_hand(base, batch)
             if definition is None and base is not None:
@@ -195,7 +198,7 @@ class Mailboxes:
                 self._answer_idle(base, definition, idle)
                 return
             if idle:
-                base = box.workflow = await self._load(workflow_id, Read.LINEARIZABLE)
+                base = box.workflow = await self.load(workflow_id, Read.LINEARIZABLE)
             exact, batch = True, idle
 
     def _answer_idle(self, base: Workflow | None, definition: Definition | None, idle: list[Pending[Any]]) -> None:
@@ -205,7 +208,8 @@ class Mailboxes:
                     self.on_grant_found(base, definition, made)
             pending.resolve(base)
 
-    async def _load(self, workflow_id: bytes, read: Read = Read.LOCAL) -> Workflow | None:
+    async def load(self, workflow_id: bytes, read: Read = Read.LOCAL) -> Workflow | None:
+        """Read it; tombstones too. Raises StoreError."""
         found = await self._workflows.load(workflow_id, read, tombstones=True)
         if found is not None:
             self.on_read(found)
@@ -246,7 +250,7 @@ class Mailboxes:
         self, workflow_id: bytes, box: _Box, doubt: _Doubt, batch: list[Pending[Any]]
     ) -> tuple[Workflow | None, list[Pending[Any]]]:
         """After an unknown result: is the write there? Returns the instance and what is still to be applied."""
-        found = await self._load(workflow_id, Read.LINEARIZABLE)
+        found = await self.load(workflow_id, Read.LINEARIZABLE)
         box.workflow, box.doubt = found, None
         if found == doubt.sealed and found is not None:
             self._is_stored(box, found, doubt.definition, doubt.writers)
@@ -272,7 +276,7 @@ class Mailboxes:
         box.workflow = None
         if self._clock.unshifted() >= box.give_up:
             raise StoreUnavailable("every race for this workflow was lost for too long")
-        return await self._load(workflow_id)
+        return await self.load(workflow_id)
 
     async def _reduce(self, workflow_id: bytes, box: _Box, batch: list[Pending[Any]], error: DocumentTooLarge) -> None:
         """The document is too large: each command alone, so that only the one that does it pays; that one brings less, or is refused."""
