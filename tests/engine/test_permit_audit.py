@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from perdure_server.engine.people import Conditions
 from perdure_server.kernel.definition import Hook, Hooks
@@ -111,4 +112,28 @@ async def test_a_unit_that_another_server_took_is_given_back_at_once(world: Worl
     await second.people.terminate(world.ref("x"), "enough", Conditions("t"))
     await world.settle()
     assert permits.held() == 0
+    permits.quiet()
+
+
+@pytest.mark.parametrize("key", ["", "tenant"])
+async def test_a_step_that_waits_for_a_permit_is_found_when_nobody_knows_of_it(world: World, permits: Permits, key: str) -> None:
+    server = await world.server()
+    await permits.put(server, capacity=1, key_label=key)
+    await world.define(server, limited())
+    worker = await world.worker(server, script=holding)
+    for name in ("x1", "x2"):
+        await world.start(server, name, labels={"tenant": "x"})
+    await world.advance(1_000)
+    (waiting,) = [stripe for stripe in permits.stripes() if stripe.in_use]
+    assert (await world.stored("x2")).steps["a"].throttled is not None
+    await server.supervisor.close()
+    worker.stop()
+    assert await world.store.resources.commit(waiting, replace(waiting, waiting=(), write_id="silent")), "its server's word is lost, too"
+    other = await world.server()
+    there = await world.worker(other, script=holding)
+    await world.until(lambda: there.got)
+    await there.settle(there.got[0])
+    await world.until(lambda: len(there.got) == 2, within=30_000)
+    await there.settle(there.got[1])
+    await world.until(lambda: world.is_completed("x1") and world.is_completed("x2"))
     permits.quiet()

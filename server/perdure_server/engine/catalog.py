@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perdure_server.engine.shared_reads import SharedReads
 from perdure_server.kernel.contracts import with_contracts
 from perdure_server.kernel.definition import Definition
 from perdure_server.kernel.options import as_run
@@ -75,6 +76,8 @@ class Catalog:
         self._by_fingerprint: _Recent[tuple[str, str, str], Definition] = _Recent(clock, _POLICY_FRESH_FOR)
         self._active: _Recent[tuple[str, str], ActiveDefinition] = _Recent(clock, _FRESH_FOR)
         self._versions: _Recent[tuple[str, str], tuple[Definition, ...]] = _Recent(clock, _FRESH_FOR)
+        self._definition_reads: SharedReads[tuple[str, str, str], Definition | None] = SharedReads()
+        self._active_reads: SharedReads[tuple[str, str], ActiveDefinition | None] = SharedReads()
         self._forgotten = 0  # how often; an answer that was under way meanwhile is not kept
 
     def __len__(self) -> int:
@@ -86,6 +89,8 @@ class Catalog:
         self._active.clear()
         self._by_fingerprint.clear()
         self._versions.clear()
+        self._definition_reads.clear()
+        self._active_reads.clear()
 
     async def get(self, namespace: str, workflow_type: str, fingerprint: str) -> Definition:
         """One definition. Raises Rejection DEFINITION_NOT_FOUND, StoreUnavailable."""
@@ -94,7 +99,7 @@ class Catalog:
         if found is not None:
             return found
         asked, epoch = self._clock.unshifted(), self._forgotten
-        definition = await self._store.get(namespace, workflow_type, fingerprint)
+        definition = await self._definition_reads.read(key, lambda: self._store.get(namespace, workflow_type, fingerprint))
         if definition is None:
             raise _not_found(workflow_type, fingerprint)
         return self._by_fingerprint.put(key, definition, asked) if epoch == self._forgotten else definition
@@ -126,7 +131,7 @@ class Catalog:
         found = self._active.get(key)
         if found is None:
             asked, epoch = self._clock.unshifted(), self._forgotten
-            found = await self._store.active(namespace, workflow_type)
+            found = await self._active_reads.read(key, lambda: self._store.active(namespace, workflow_type))
             if found is None:
                 raise _not_found(workflow_type, "")
             if epoch == self._forgotten:

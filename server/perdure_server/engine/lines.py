@@ -8,54 +8,21 @@ from msgspec.structs import replace
 
 from perdure_server.engine.desk import Desk, Slot
 from perdure_server.engine.hub import PERMITS, Hub
+from perdure_server.engine.pace import Pace
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.resource_cache import ResourceCache
 from perdure_server.engine.stripes import Picked, StripeBox
+from perdure_server.engine.waiters import Waiter
 from perdure_server.kernel import limits
-from perdure_server.kernel.resources import PLENTY, Holder, Resource, Stripe, Waiting, Want, adopt, others_waiting
+from perdure_server.kernel.resources import PLENTY, Resource, Stripe, Waiting, Want, adopt, others_waiting
 from perdure_server.kernel.seal import line_id
-from perdure_server.kernel.workflow import HeldPermit, Workflow
+from perdure_server.kernel.workflow import HeldPermit
 from perdure_server.ports.coordination import WakeUp
 from perdure_server.ports.resources import StripeKey
 
 _SCANNED = 1_000  # waiters that one update looks at
 _STRIPES = 1_000
 _AGAIN = 20
-
-
-class Waiter:
-    """One READY step that needs permits; `since` is when it became READY: its place in every line."""
-
-    def __init__(self, workflow: Workflow, name: str, queue: str, entered: tuple[int, int]) -> None:
-        self.workflow = workflow
-        self.taken_for = workflow  # as it was when the permits of this try were asked for
-        self.name = name
-        self.queue = queue
-        self.since = workflow.steps[name].since
-        self.entered, self.number = entered  # when, in unshifted time, and which one of this server's it is
-        self.needs: tuple[tuple[str, str, int], ...] = ()  # (resource, key, units), in the one order
-        self.line: Line | None = None
-        self.slot: Slot | None = None
-        self.trying = False
-        self.again_at = 0  # it got nothing a moment ago, though there seemed to be room
-        self.stored = False
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """Its place in a line."""
-        return self.since, self.number
-
-    def begin(self) -> None:
-        """Try: from now on its permits are asked for, all of them for the workflow as it is known now."""
-        self.trying = True
-        self.taken_for = self.workflow
-
-    def holder(self, slot: Slot, units: int, now: int) -> Holder:
-        """Who is to hold the units."""
-        workflow, key = self.taken_for, self.workflow.key
-        claim_no = workflow.steps[self.name].claim_no + 1
-        numbers = (key.workflow_type, key.business_key, workflow.round, self.name, claim_no)
-        return Holder(slot.ticket.nonce, workflow.run_id, workflow.revision, units, now, *numbers)
 
 
 class LineOwner(Protocol):
@@ -97,6 +64,7 @@ class Line:
         self._waiters: dict[tuple[int, int], Waiter] = {}
         self._with_slot: list[Waiter] = []
         self._refill_at: int | None = None
+        self._pace = Pace()  # of waiters that got what they need
 
     # ---------------------------------------------------------------------------------------------------------- waiters
 
@@ -126,6 +94,21 @@ class Line:
         if self._waiters.pop(waiter.place, None) is not None:
             del self._order[bisect_left(self._order, waiter.place)]
 
+    def served(self, waiter: Waiter) -> None:
+        """It has all that it needs, and leaves."""
+        self._pace.count(self._clock.unshifted())
+        self.leave(waiter)
+
+    def is_long(self, waiter: Waiter) -> bool:
+        """Whether its wait is to be stored: it has lasted, and will not be over in half a second if the line goes on as in the last one."""
+        now = self._clock.unshifted()
+        waited = now - waiter.entered
+        if waited < limits.THROTTLED_AFTER:
+            return False
+        if waited >= limits.THROTTLED_AT_LAST or waiter.workflow.steps[waiter.name].due is not None:  # its queue time runs until then
+            return True
+        return self.ahead(waiter.since) >= self._pace.lately(now) // 2
+
     @property
     def busy(self) -> bool:
         """Whether anything goes on here."""
@@ -133,7 +116,7 @@ class Line:
 
     def ahead(self, since: int) -> int:
         """How many waiters are before one of that ready time, here and as other servers say."""
-        here = sum(place[0] < since for place in self._order)
+        here = bisect_left(self._order, (since, 0))
         box = self._boxes.get(0)
         if box is None or box.stripe is None:
             return here
@@ -287,7 +270,7 @@ class Line:
 
         def done(granted: bool, kept: bool) -> None:
             if granted:
-                self.leave(waiter)
+                self.served(waiter)
                 self._owner.granted(waiter, slot, (HeldPermit(self.name, units, self.key, number, kept),))
             else:
                 waiter.trying = False

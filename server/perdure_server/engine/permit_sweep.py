@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from perdure_server.engine.claimtable import ClaimTable
-from perdure_server.engine.lines import Waiter
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
 from perdure_server.engine.pause import Pause
 from perdure_server.engine.permit_commands import BumpCommand, RelaxCommand, ThrottleCommand
 from perdure_server.engine.permits import Permits
+from perdure_server.engine.waiters import Waiter
 from perdure_server.kernel import limits
 from perdure_server.kernel.rejection import Rejection
 from perdure_server.kernel.resources import Holder, Stripe
@@ -21,6 +21,7 @@ from perdure_server.ports.store import Read
 _PAGE = 100
 _AT_ONCE = 64
 _PULLED = 500
+_KEYS = 200
 _STORED_AT_ONCE = 200
 _PULL_PAUSE = 3 * limits.SECOND
 _ALL_EVERY = 10 * limits.SECOND
@@ -44,6 +45,7 @@ class PermitSweep:
         self._is_mine = is_mine
         self._pulled_all = parts.clock.unshifted()
         self._passes = 0
+        self._next_key = 0
         self._gate = asyncio.Semaphore(_AT_ONCE)
         self.freed = 0
 
@@ -129,11 +131,22 @@ class PermitSweep:
             await self._pull(sorted(set(wanted)))
 
     async def _all_resources(self) -> list[str]:
+        """The lines that there may be, whether or not any stripe says that somebody waits."""
         found: list[str] = []
+        keyed: list[str] = []
         for namespace in sorted({queue.partition("/")[0] for queue in self._permits.served_queues()}):
-            resources = await self._resources.list(namespace, "", limits.PAGE_SIZE_MAX)
-            found += [line_id(namespace, resource.name, "") for resource in resources]
-        return found
+            for resource in await self._resources.list(namespace, "", limits.PAGE_SIZE_MAX):
+                name = line_id(namespace, resource.name, "")
+                found.append(name)
+                keyed += [f"{name}/"] if resource.is_keyed else []
+        return found + await self._lines_of(tuple(keyed)) if keyed else found
+
+    async def _lines_of(self, keyed: tuple[str, ...]) -> list[str]:
+        """Lines of keys in which steps are stored as throttled; the next ones each time, if there are many."""
+        lines = sorted(queue for queue in await self._workflows.ready_queues() if queue.startswith(keyed))
+        first = self._next_key if self._next_key < len(lines) else 0
+        self._next_key = first + _KEYS
+        return lines[first : first + _KEYS]
 
     async def _pull(self, wanted: Sequence[str]) -> None:
         now = self._clock.now()
@@ -200,9 +213,7 @@ class PermitSweep:
             return
         else:
             waiter.workflow = workflow  # of a try that has begun meanwhile, what it is taken for stays
-        if waits:
-            waiter.stored = waiter.line is line
-        elif not waiter.trying:
+        if not waits and not waiter.trying:
             self._permits.drop(waiter)
 
 

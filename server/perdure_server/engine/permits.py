@@ -7,33 +7,28 @@ audit judges every holder by the workflow's own document. What this server knows
 import asyncio
 import itertools
 import logging
-from collections.abc import Sequence
-
-from msgspec.structs import replace
+from collections.abc import Mapping, Sequence
 
 from perdure_server.engine.catalog import Catalog
 from perdure_server.engine.clock import happened
-from perdure_server.engine.commands import GrantCommand
 from perdure_server.engine.desk import Desk, Slot
 from perdure_server.engine.dispatch import Dispatch
 from perdure_server.engine.hub import Hub
-from perdure_server.engine.lines import Line, Waiter
+from perdure_server.engine.lines import Line
 from perdure_server.engine.mailbox import Mailboxes
 from perdure_server.engine.parts import Parts
+from perdure_server.engine.permit_claims import PermitClaims
 from perdure_server.engine.resource_cache import ResourceCache
+from perdure_server.engine.waiters import Waiter
 from perdure_server.kernel import limits
 from perdure_server.kernel.definition import Definition
-from perdure_server.kernel.permits import PermitsLacking
-from perdure_server.kernel.rejection import Reason, Rejection
+from perdure_server.kernel.resources import Resource
 from perdure_server.kernel.seal import line_id, queue_id
 from perdure_server.kernel.workflow import Claim, HeldPermit, StepState, Workflow
-from perdure_server.ports.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
-_STAMPS = 8  # how often the permits of one claim follow their workflow, before they go back
 _IDLE_LINES = 5_000
-_AGAIN = 100
 _COME_ROUND = 3 * limits.SECOND
 
 Place = tuple[bytes, str]
@@ -59,6 +54,7 @@ class Permits:
         self._numbers = itertools.count()
         self._entering: dict[Place, Slot | None] = {}
         self._limited: set[str] = set()  # queues of steps that are known to need permits
+        self._claims = PermitClaims(parts, mailboxes, self)
         dispatch.takes, dispatch.lacking, dispatch.waits, dispatch.permits_freed = self.takes, self.lacking, self.knows, self.freed
         hub.on_permits = self.changed
 
@@ -99,8 +95,26 @@ class Permits:
             else:
                 self.desk.release(slot)
             return
+        waiter = self._at_hand(workflow_id, name)
+        if waiter is not None:
+            self._line_up(waiter, slot)
+            return
         self._entering[place] = slot
         self._supervisor.run(self._enter(place), "permits enter")
+
+    def _at_hand(self, workflow_id: bytes, name: str) -> Waiter | None:
+        """The waiter, if nothing need be read; spares the busiest road a task."""
+        workflow = self._mailboxes.known(workflow_id)
+        if workflow is None or not _waits(workflow, name):
+            return None
+        definition = self._catalog.of_at_hand(workflow)
+        if definition is None:
+            return None
+        namespace, permits = workflow.key.namespace, definition.by_name[name].permits
+        if not permits or not all(self.cache.is_fresh(namespace, permit.resource) for permit in permits):
+            return None
+        resources = {permit.resource: self.cache.known(namespace, permit.resource) for permit in permits}
+        return self._made(definition, workflow, name, resources)
 
     async def _enter(self, place: Place) -> None:
         waiter: Waiter | None = None
@@ -114,9 +128,11 @@ class Permits:
             slot = self._entering.pop(place)
             if waiter is None and slot is not None:
                 self.desk.release(slot)
-        if waiter is None:
-            return
-        self._waiters[place] = waiter
+        if waiter is not None:
+            self._line_up(waiter, slot)
+
+    def _line_up(self, waiter: Waiter, slot: Slot | None) -> None:
+        self._waiters[waiter.workflow.workflow_id, waiter.name] = waiter
         self._waiting.set()
         if len(waiter.needs) > 1 and slot is not None:
             waiter.begin()
@@ -128,17 +144,21 @@ class Permits:
     async def _waiter(self, workflow: Workflow, name: str) -> Waiter | None:
         if not _waits(workflow, name):
             return None
-        key = workflow.key
         definition = await self._catalog.of(workflow)
+        permits = definition.by_name[name].permits
+        resources = {permit.resource: await self.cache.get(workflow.key.namespace, permit.resource) for permit in permits}
+        if permits:
+            return self._made(definition, workflow, name, resources)
+        self._limited.discard(queue_id(definition, workflow, name))  # the policy has changed
+        self._dispatch.offer(definition, workflow, name)
+        return None
+
+    def _made(self, definition: Definition, workflow: Workflow, name: str, resources: Mapping[str, Resource | None]) -> Waiter:
         waiter = Waiter(workflow, name, queue_id(definition, workflow, name), (self._clock.unshifted(), next(self._numbers)))
         needs = []
         for permit in sorted(definition.by_name[name].permits, key=lambda permit: permit.resource):
-            resource = await self.cache.get(key.namespace, permit.resource)
+            resource = resources[permit.resource]
             needs.append((permit.resource, resource.key_of(workflow) if resource is not None else "", permit.units))
-        if not needs:  # the policy has changed
-            self._limited.discard(waiter.queue)
-            self._dispatch.offer(definition, workflow, name)
-            return None
         waiter.needs = tuple(needs)
         return waiter
 
@@ -198,7 +218,7 @@ class Permits:
     def granted(self, waiter: Waiter, slot: Slot, parts: tuple[HeldPermit, ...]) -> None:
         """A waiter for one resource has its units: now its claim."""
         self._waiters.pop((waiter.workflow.workflow_id, waiter.name), None)
-        self._supervisor.run(self._claim(waiter, slot, parts), "grant")
+        self._claims.write(waiter, slot, parts)
 
     def whole(self, waiter: Waiter, slot: Slot) -> None:
         """Try to take all of several permits."""
@@ -230,7 +250,7 @@ class Permits:
         if lacking is not None:
             return
         if waiter.line is not None:
-            waiter.line.leave(waiter)
+            waiter.line.served(waiter)
         self.granted(waiter, slot, parts)
 
     def drop(self, waiter: Waiter) -> None:
@@ -241,74 +261,6 @@ class Permits:
         if waiter.slot is not None:
             self.desk.release(waiter.slot)
             waiter.slot = None
-
-    # ----------------------------------------------------------------------------------------------------------- claims
-
-    async def _claim(self, waiter: Waiter, slot: Slot, parts: tuple[HeldPermit, ...]) -> None:
-        """Write the claim with its permits. They go back only when it is known that no such write can succeed any more."""
-        waited = self._clock.unshifted() - waiter.entered
-        permits_for = (waiter.taken_for.run_id, waiter.taken_for.revision)
-        slot.ticket = replace(slot.ticket, permits=parts, permits_for=permits_for, waited=waited)
-        namespace = waiter.workflow.key.namespace
-        granted = False
-        try:
-            if not await self._prepared(slot):
-                self.give_back(namespace, parts, slot.ticket.nonce)
-                self._supervisor.run(self._enter_again(waiter.workflow.workflow_id, waiter.name), "permits enter")
-                return
-            granted = await self._write(waiter, slot)
-        except Rejection as error:
-            if error.reason is not Reason.DEFINITION_NOT_FOUND:  # judged without the instance
-                self.give_back(namespace, parts, slot.ticket.nonce)
-        finally:
-            if not granted:
-                self.desk.release(slot)
-
-    async def _prepared(self, slot: Slot) -> bool:
-        if slot.pool.prepare is None:
-            return True
-        try:
-            await slot.pool.prepare(slot.ticket.session_id)
-        except StoreUnavailable:
-            return False
-        return True
-
-    async def _write(self, waiter: Waiter, slot: Slot) -> bool:
-        """Whether the claim is stored. Raises Rejection: it is not, and never will be; StoreUnavailable: the audit will find out."""
-        workflow_id = waiter.workflow.workflow_id
-        for _ in range(_STAMPS):
-            try:
-                await self._mailboxes.submit(workflow_id, GrantCommand(waiter.name, slot))
-            except PermitsLacking:
-                if not await self._follow(waiter, slot):
-                    break
-            else:
-                return True
-        found = self._mailboxes.known(workflow_id)
-        if found is not None and slot.ticket.permits_for != (found.run_id, found.revision):
-            self.give_back(found.key.namespace, slot.ticket.permits, slot.ticket.nonce)  # else a write may still be under way
-        self._supervisor.run(self._enter_again(workflow_id, waiter.name), "permits enter")
-        return False
-
-    async def _enter_again(self, workflow_id: bytes, name: str) -> None:
-        await self._clock.sleep(_AGAIN)  # what refused it may be a view that is not fresh yet
-        self.enter(workflow_id, name, None)
-
-    async def _follow(self, waiter: Waiter, slot: Slot) -> bool:
-        """The race is lost: stamp the permits anew, if they are still held, for the workflow as it is now."""
-        found = self._mailboxes.known(waiter.workflow.workflow_id)
-        if found is None or found.run_id != waiter.taken_for.run_id or slot.ticket.permits_for == (found.run_id, found.revision):
-            return False
-        key, nonce = found.key, slot.ticket.nonce
-        stamps = [
-            self.line(key.namespace, part.resource, part.key).box(part.stripe).stamp(nonce, found.revision)
-            for part in slot.ticket.permits
-            if part.kept
-        ]
-        if not all(await asyncio.gather(*stamps)):
-            return False
-        slot.ticket = replace(slot.ticket, permits_for=(found.run_id, found.revision))
-        return True
 
     def give_back(self, namespace: str, parts: Sequence[HeldPermit], nonce: str) -> None:
         """These units hold no claim, for sure."""
@@ -337,10 +289,9 @@ class Permits:
             await happened(self._waiting, _COME_ROUND)
 
     def unstored(self) -> list[Waiter]:
-        """Who has waited for a while, and nobody has stored it."""
-        now = self._clock.unshifted()
-        waiters = [waiter for waiter in self._waiters.values() if not waiter.stored and not waiter.trying and waiter.line is not None]
-        return [waiter for waiter in waiters if now - waiter.entered >= limits.THROTTLED_AFTER]
+        """Whose wait is to be stored, and is not."""
+        waiters = [waiter for waiter in self._waiters.values() if not waiter.trying and not waiter.is_stored]
+        return [waiter for waiter in waiters if waiter.line is not None and waiter.line.is_long(waiter)]
 
 
 def _waits(workflow: Workflow, name: str) -> bool:

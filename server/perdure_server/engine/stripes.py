@@ -199,10 +199,12 @@ class StripeBox:
                 return False
             return self._is_stored(attempt, stripe)
         attempt.written = replace(changed, write_id=self._parts.entropy.hex(8))
+        began = self._clock.unshifted()
         if not await self._resources.commit(stripe, attempt.written):
             attempt.written, self._stale = None, True
             return False
         self.updates += 1
+        self._read_at = began  # nobody else has changed it, or this write had failed
         return self._is_stored(attempt, attempt.written)
 
     async def _perform(self, attempt: "_Attempt", stripe: Stripe, resource: Resource | None) -> Stripe:

@@ -49,7 +49,10 @@ UNSERVED_AFTER: Final = 30 * SECOND  # so long nobody must serve a queue before 
 UNSERVED_TOLD_AGAIN: Final = 10 * MINUTE  # and before the log names that queue again
 SURVEY_INTERVAL: Final = 15 * SECOND  # the store is asked what stands in its queues, for the metrics
 REVISION_POLL_INTERVAL: Final = 2 * SECOND
-THROTTLED_AFTER: Final = SECOND // 2  # a step that lacks permits for this long is stored as throttled
+THROTTLED_AFTER: Final = (
+    SECOND // 2
+)  # a step that lacks permits for this long is stored as throttled, unless its turn seems to come in as long again
+THROTTLED_AT_LAST: Final = 2 * SECOND  # and in any case when it has lasted so long
 WAITING_FRESH_FOR: Final = 1_500  # how long another server's word of its waiters keeps units for them
 WAITING_KEPT_FOR: Final = MINUTE
 AUDIT_INTERVAL: Final = 5 * SECOND

@@ -1,5 +1,6 @@
 """The jobs of the scenes: timers, graphs of steps, children, permits."""
 
+import asyncio
 import time
 
 from perdure import Context, Definition, Page
@@ -61,3 +62,40 @@ limited = Definition("limited", version="1")
 @limited.step(permits={"downstream": 1})
 async def call(ctx: Context[None]) -> None:
     """Nothing, under a permit."""
+
+
+unlimited = Definition("unlimited", version="1")
+
+
+@unlimited.step()
+async def free(ctx: Context[None]) -> None:
+    """The same without one."""
+
+
+CALLS = 10
+chained = Definition("chained", version="1")
+
+
+def _calls(definition: Definition, count: int) -> None:
+    """`count` steps, one behind the other, each under a permit."""
+    above: list[str] = []
+    for number in range(count):
+
+        @definition.step(name=f"c{number}", after=above, permits={"downstream": 1})
+        async def call_again(ctx: Context[None]) -> None:
+            """Nothing, under a permit."""
+
+        above = [f"c{number}"]
+
+
+_calls(chained, CALLS)
+
+single = Definition("single", version="1")
+
+
+@single.step(permits={"single": 1})
+async def turn(ctx: Context[None]) -> tuple[float, float]:
+    """Hold the only permit for a moment; when it began, and when it ended."""
+    began = time.time()
+    await asyncio.sleep(0.01)
+    return began, time.time()

@@ -1,6 +1,7 @@
 """The load of the scenes: commands as lines of JSON, see `Scenes`."""
 
 import asyncio
+import itertools
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -13,7 +14,7 @@ from perdure import Client, Definition, NotFound
 from perdure.v1 import claim_pb2, worker_service_pb2, worker_service_pb2_grpc
 from tools.bench.load.driving import answer, quantile
 from tools.bench.load.perdure_job import job, parked
-from tools.bench.load.perdure_scene_jobs import LONG, SHORT, family, limited, long, short, timed
+from tools.bench.load.perdure_scene_jobs import CALLS, LONG, SHORT, chained, family, limited, long, short, single, timed, unlimited
 from tools.bench.load.perdure_timers import Timers
 
 HOUR = timedelta(hours=1)
@@ -36,7 +37,7 @@ class Scenes:
         """Until the worker has registered what is started here."""
         await self._client.definitions.register(job, activate=True)  # it has workers in one scene only
         until = time.monotonic() + 30
-        for definition in (timed, short, long, family, limited, parked):
+        for definition in (timed, short, long, family, limited, unlimited, chained, single, parked):
             while not await self._is_known(definition):
                 if time.monotonic() > until:
                     raise RuntimeError(f"no worker has registered {definition.workflow_type}")
@@ -91,11 +92,46 @@ class Scenes:
         return {"seconds": seconds, "children_per_second": count / seconds}
 
     async def permits(self, count: int, capacity: int) -> dict[str, float]:
-        """So many calls under one resource, as fast as they go."""
+        """So many calls under one resource, as fast as they go: in workflows of one step, and in chains; then a line for one permit."""
+        figures = await self.acquire(count, capacity)
+        figures |= await self.unlimited(count)
+        figures |= await self.chains(count, capacity)
+        return {**figures, **await self.turns(min(count, 500))}
+
+    async def acquire(self, count: int, capacity: int) -> dict[str, float]:
+        """Workflows of one step that needs a permit, 256 at once."""
         await self._client.resources.put("downstream", capacity=capacity)
+        return {"acquisitions_per_second": await self._rate(count, lambda: self._whole(limited))}
+
+    async def unlimited(self, count: int) -> dict[str, float]:
+        """The same without a permit."""
+        return {"without_permits_per_second": await self._rate(count, lambda: self._whole(unlimited))}
+
+    async def chains(self, count: int, capacity: int) -> dict[str, float]:
+        """So many acquisitions in workflows of ten steps."""
+        await self._client.resources.put("downstream", capacity=capacity)
+        return {"acquisitions_in_chains_per_second": CALLS * await self._rate(count // CALLS, lambda: self._whole(chained))}
+
+    async def turns(self, count: int) -> dict[str, float]:
+        """One permit, a hundred in line: milliseconds from the end of an activity to the beginning of the next."""
+        await self._client.resources.put("single", capacity=1)
+        turns: list[tuple[float, float]] = []
+
+        async def act() -> None:
+            run = await self._client.start(single, key=self._key())
+            began, ended = await run.result(list[float], timeout=HOUR)
+            turns.append((began, ended))
+
+        await self._many(count, act, at_once=100)
+        turns.sort()
+        gaps = [(after[0] - before[1]) * 1_000 for before, after in itertools.pairwise(turns)]
+        figures = {f"hand_over_p{round(100 * share)}_ms": quantile(gaps, share) for share in (0.5, 0.9, 0.99)}
+        return {"earliest_hand_over_ms": min(gaps), **figures, "hand_over_most_ms": max(gaps)}
+
+    async def _rate(self, count: int, act: Callable[[], Awaitable[object]]) -> float:
         began = time.perf_counter()
-        await self._many(count, lambda: self._whole(limited), at_once=256)
-        return {"acquisitions_per_second": count / (time.perf_counter() - began)}
+        await self._many(count, act, at_once=256)
+        return count / (time.perf_counter() - began)
 
     async def watchers(self, count: int, workflows: int) -> dict[str, float]:
         """Watch workflows by so many streams until all have seen the end, which comes to all at once."""
