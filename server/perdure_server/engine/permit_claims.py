@@ -46,12 +46,19 @@ class PermitClaims:
         self._supervisor = parts.supervisor
         self._mailboxes = mailboxes
         self._owner = owner
+        self._writing: set[tuple[bytes, str]] = set()
+
+    def is_writing(self, workflow_id: bytes, name: str) -> bool:
+        """Whether a claim of the step is under way; whoever reads the step meanwhile may still find it READY."""
+        return (workflow_id, name) in self._writing
 
     def write(self, waiter: Waiter, slot: Slot, parts: tuple[HeldPermit, ...]) -> None:
         """Write the claim with its permits. They go back only when it is known that no such write can succeed any more."""
         waited = self._clock.unshifted() - waiter.entered
         permits_for = (waiter.taken_for.run_id, waiter.taken_for.revision)
         slot.ticket = replace(slot.ticket, permits=parts, permits_for=permits_for, waited=waited)
+        place = (waiter.workflow.workflow_id, waiter.name)
+        self._writing.add(place)
         if slot.pool.prepare is not None:
             self._supervisor.run(self._claim(waiter, slot, None), "grant")
             return
@@ -59,6 +66,8 @@ class PermitClaims:
         def done(written: Written) -> None:
             if written.cancelled() or written.exception() is not None:
                 self._supervisor.run(self._claim(waiter, slot, written), "grant")
+            else:
+                self._writing.discard(place)
 
         self._submit(waiter, slot).add_done_callback(done)
 
@@ -79,6 +88,7 @@ class PermitClaims:
             if error.reason is not Reason.DEFINITION_NOT_FOUND:  # judged without the instance
                 self._owner.give_back(key.namespace, slot.ticket.permits, nonce)
         finally:
+            self._writing.discard((waiter.workflow.workflow_id, waiter.name))
             if not granted:
                 self._owner.desk.release(slot)
 

@@ -22,7 +22,8 @@ _PAGE = 100
 _AT_ONCE = 64
 _PULLED = 500
 _KEYS = 200
-_STORED_AT_ONCE = 200
+_STORED = 200  # in one pass
+_STORED_AT_ONCE = 32  # so that their writes keep nobody's claims waiting for long
 _PULL_PAUSE = 3 * limits.SECOND
 _ALL_EVERY = 10 * limits.SECOND
 _JUDGE_ALL_EVERY = 6  # passes
@@ -197,7 +198,11 @@ class PermitSweep:
         """Store that steps wait, once they have waited for a while."""
         await self._permits.anybody()
         await self._clock.sleep(limits.THROTTLED_AFTER // 2)
-        await asyncio.gather(*(self._store(waiter) for waiter in self._permits.unstored()[:_STORED_AT_ONCE]))
+        for _ in range(0, _STORED, _STORED_AT_ONCE):
+            waiters = self._permits.unstored()[:_STORED_AT_ONCE]
+            await asyncio.gather(*(self._store(waiter) for waiter in waiters))
+            if len(waiters) < _STORED_AT_ONCE:
+                return
 
     async def _store(self, waiter: Waiter) -> None:
         line = waiter.line

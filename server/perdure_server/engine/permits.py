@@ -80,8 +80,9 @@ class Permits:
         self.enter(workflow_id, name, None)
 
     def knows(self, workflow_id: bytes, name: str) -> bool:
-        """Whether the step waits here already."""
-        return (workflow_id, name) in self._waiters or (workflow_id, name) in self._entering
+        """Whether the step waits here already, or gets its claim."""
+        place = (workflow_id, name)
+        return place in self._waiters or place in self._entering or self._claims.is_writing(workflow_id, name)
 
     def enter(self, workflow_id: bytes, name: str, slot: Slot | None) -> None:
         """A READY step needs permits. `slot`: one that is reserved for it."""
@@ -111,7 +112,7 @@ class Permits:
         if definition is None:
             return None
         namespace, permits = workflow.key.namespace, definition.by_name[name].permits
-        if not permits or not all(self.cache.is_fresh(namespace, permit.resource) for permit in permits):
+        if not permits or not all(self.cache.is_recent(namespace, permit.resource) for permit in permits):
             return None
         resources = {permit.resource: self.cache.known(namespace, permit.resource) for permit in permits}
         return self._made(definition, workflow, name, resources)

@@ -38,10 +38,10 @@ class ResourceCache:
             del self._found[next(iter(self._found))]
         return resource
 
-    def is_fresh(self, namespace: str, name: str) -> bool:
-        """Whether `known` is as good as `get`."""
+    def is_recent(self, namespace: str, name: str) -> bool:
+        """Whether `known` will do to choose a line by: it is good enough while somebody is reading it again."""
         found = self._found.get((namespace, name))
-        return found is not None and self._clock.unshifted() - found[0] < _FRESH_FOR
+        return found is not None and self._clock.unshifted() - found[0] < 2 * _FRESH_FOR
 
     def known(self, namespace: str, name: str) -> Resource | None:
         """The resource, however old; None also if it was never read."""
