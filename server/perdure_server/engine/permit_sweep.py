@@ -199,7 +199,7 @@ class PermitSweep:
         await self._permits.anybody()
         await self._clock.sleep(limits.THROTTLED_AFTER // 2)
         for _ in range(0, _STORED, _STORED_AT_ONCE):
-            waiters = self._permits.unstored()[:_STORED_AT_ONCE]
+            waiters = self._permits.unstored()[-_STORED_AT_ONCE:]  # whose turn is far; a write for one who is near loses races
             await asyncio.gather(*(self._store(waiter) for waiter in waiters))
             if len(waiters) < _STORED_AT_ONCE:
                 return
