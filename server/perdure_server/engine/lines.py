@@ -107,16 +107,16 @@ class Line:
             return False
         if waited >= limits.THROTTLED_AT_LAST or waiter.workflow.steps[waiter.name].due is not None:  # its queue time runs until then
             return True
-        return self.ahead(waiter.since) >= self._pace.lately(now) // 2
+        return self.ahead(*waiter.place) >= self._pace.lately(now) // 2
 
     @property
     def busy(self) -> bool:
         """Whether anything goes on here."""
         return bool(self._waiters) or any(box.busy for box in self._boxes.values())
 
-    def ahead(self, since: int) -> int:
-        """How many waiters are before one of that ready time, here and as other servers say."""
-        here = bisect_left(self._order, (since, 0))
+    def ahead(self, since: int, number: int = 0) -> int:
+        """How many waiters are before one of that ready time (and number, on this server), here and as other servers say."""
+        here = bisect_left(self._order, (since, number))
         box = self._boxes.get(0)
         if box is None or box.stripe is None:
             return here
