@@ -263,12 +263,16 @@ SCENES: Final[dict[str, Scene]] = {
         120,
     ),
     "permits": Scene(
-        "so many claims under one resource of 100 units",
+        "so many claims under one resource of 100 units, in workflows of one step and in chains of ten; a line for one permit",
         loaded("permits", "count", capacity="more"),
         Sizes(counts=(10_000,), more=100),
         Sizes(counts=(500,), more=100),
-        150,
-        (Limit("acquisitions_per_second", least=1_000),),
+        240,
+        (
+            Limit("acquisitions_per_second", least=1_000),
+            Limit("acquisitions_in_chains_per_second", least=1_000),
+            Limit("hand_over_p99_ms", most=100),
+        ),
     ),
     "servers": Scene(
         "two servers on one store against one, as many workflows in flight at each",
