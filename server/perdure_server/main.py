@@ -91,7 +91,7 @@ async def serve(config: Config, parts: Parts | None = None) -> AsyncIterator[Run
         store = parts.store or _store(config, telemetry)
         stack.push_async_callback(_bounded, "store", store.close)
         await _open_store(store, config.store_wait_ms)
-        clock = StoreClock(store.time)
+        clock = StoreClock(store.time, phase=secrets.randbelow(SECOND))
         for _ in range(configuration.CLOCK_FIRST_SAMPLES):
             await clock.sync()
         coordination = (parts.coordination or _coordination(config, telemetry))(clock)
@@ -188,7 +188,7 @@ async def _pause(duration: int) -> None:
 
 
 async def _sync(clock: StoreClock) -> None:
-    await clock.sleep(configuration.CLOCK_INTERVAL_MS)
+    await clock.sleep(clock.together(configuration.CLOCK_INTERVAL_MS))
     await clock.sync()
 
 

@@ -105,3 +105,23 @@ async def test_c14_a_sleep_of_years_is_cut_into_pieces() -> None:
     assert not sleeping.done()
     await loop.advance(1)
     assert sleeping.done()
+
+
+async def test_loops_of_a_process_wake_at_the_same_moments_and_never_later_than_asked() -> None:
+    bench = Bench()
+    clock = StoreClock(bench.measure, bench.monotonic, phase=300)
+    bench.machine = 10_300
+    assert [clock.together(duration) for duration in (1_000, 1_500, 5_000)] == [1_000, 1_000, 5_000]
+    bench.machine = 10_320  # what was to do took a while
+    assert [clock.together(duration) for duration in (1_000, 1_500, 5_000)] == [980, 980, 4_980]
+    bench.machine = 10_298  # a timer went off early
+    assert clock.together(1_000) == 1_000
+    bench.machine = 11_200  # it took so long that the next moment is too near
+    assert [clock.together(duration) for duration in (1_000, 2_000)] == [500, 1_100]
+    assert clock.together(999) == 999
+
+
+async def test_without_a_phase_each_loop_keeps_its_own_time() -> None:
+    bench = Bench()
+    bench.machine = 10_320
+    assert StoreClock(bench.measure, bench.monotonic).together(1_000) == 1_000

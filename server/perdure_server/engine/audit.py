@@ -93,7 +93,7 @@ class Audit:
 
     async def retention_step(self) -> None:
         """Forget what is older than limits.AUDIT_RETENTION."""
-        await self._clock.sleep(limits.HOUSEKEEPING_INTERVAL)
+        await self._clock.sleep(self._clock.together(limits.HOUSEKEEPING_INTERVAL))
         while await self._trail.forget(self._clock.now() - limits.AUDIT_RETENTION, limits.HOUSEKEEPING_BATCH) == limits.HOUSEKEEPING_BATCH:
             self._supervisor.beat("audit retention")
 

@@ -61,7 +61,7 @@ class BatchRunner:
 
     async def look_step(self) -> None:
         """Take what nobody has."""
-        await happened(self._new, self._pause.next)
+        await happened(self._new, self._clock.together(self._pause.next))
         if self._leaving.is_set():
             await self._clock.sleep(_LOOK)
             return

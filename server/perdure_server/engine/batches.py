@@ -102,7 +102,7 @@ class Batches:
 
     async def retention_step(self) -> None:
         """Forget what ended longer ago than limits.BATCH_RETENTION."""
-        await self._clock.sleep(limits.HOUSEKEEPING_INTERVAL)
+        await self._clock.sleep(self._clock.together(limits.HOUSEKEEPING_INTERVAL))
         while await self._stored.forget(self._clock.now() - limits.BATCH_RETENTION, limits.HOUSEKEEPING_BATCH) == limits.HOUSEKEEPING_BATCH:
             self._supervisor.beat("batch retention")
 

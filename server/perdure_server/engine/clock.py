@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 _SAMPLES = 8
 _UNCERTAIN = 1_000
 _LONGEST_SLEEP = 60_000
+_BEAT = 1_000  # one wake-up a second for all loops; shorter waits keep their time
+_LATE = 5  # so much later than asked still counts as together: a timer may go off a little early
 
 
 async def happened(event: asyncio.Event, within: int) -> bool:
@@ -35,8 +37,12 @@ def monotonic() -> int:
 class StoreClock:
     """The production Clock. `measure` takes one sample; the one with the shortest round trip of the last few counts."""
 
-    def __init__(self, measure: Callable[[], Awaitable[tuple[int, int]]], monotonic: Callable[[], int] = monotonic) -> None:
+    def __init__(
+        self, measure: Callable[[], Awaitable[tuple[int, int]]], monotonic: Callable[[], int] = monotonic, phase: int | None = None
+    ) -> None:
+        """`phase`: at which ms of a second the loops of this process wake together (see the port); None: each by itself."""
         self._measure = measure
+        self._phase = phase
         self._monotonic = monotonic  # ms
         self._samples: deque[tuple[int, int]] = deque(maxlen=_SAMPLES)  # (round trip, offset)
         self._offset = time.time_ns() // 1_000_000 - self._monotonic()
@@ -89,6 +95,13 @@ class StoreClock:
     async def sleep(self, duration: int) -> None:
         """Wait `duration` ms."""
         await asyncio.sleep(max(0, duration) / 1000)
+
+    def together(self, duration: int) -> int:
+        """As the port says; without a phase and below a second: `duration`."""
+        if self._phase is None or duration < _BEAT:
+            return duration
+        now = self._monotonic() - self._phase
+        return min(duration, max(duration // 2, (now + duration + _LATE) // _BEAT * _BEAT - now))
 
     async def sleep_until(self, time: int) -> None:
         """Wait until store time is `time`; long waits are cut, so that a corrected clock counts (and none exceeds 24 days, case C14)."""

@@ -83,7 +83,7 @@ class DefinitionRemoval:
 
     async def step(self) -> None:
         """Remove documents of what was deleted a day ago and has no workflow; what was activated at that moment is not deleted."""
-        await self._clock.sleep(limits.HOUSEKEEPING_INTERVAL)
+        await self._clock.sleep(self._clock.together(limits.HOUSEKEEPING_INTERVAL))
         for marked in await self._definitions.marked():
             name = DefinitionName(marked.namespace, marked.workflow_type, marked.fingerprint)
             assert marked.deleted is not None, "so asked"

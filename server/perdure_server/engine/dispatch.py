@@ -101,7 +101,7 @@ class Dispatch:
 
     async def take_step(self) -> None:
         """Whenever slots came free: what waits in their queues."""
-        if not await happened(self._desk.changed, _COME_ROUND):
+        if not await happened(self._desk.changed, self._clock.together(_COME_ROUND)):
             return
         pools = self._desk.fresh()
         if self._awaiting is not None and not all(pool.queues <= self._awaited for pool in pools):
@@ -119,7 +119,7 @@ class Dispatch:
         idle = self._desk.idle_queues()
         if not idle:
             self._desk.free.clear()
-            await happened(self._desk.free, _COME_ROUND)
+            await happened(self._desk.free, self._clock.together(_COME_ROUND))
             return
         items: Sequence[ReadyItem] = ()
         self._awaited, self._await_until = frozenset(idle), asyncio.get_running_loop().time() + _TAKE_WAIT_LEAST / limits.SECOND
@@ -139,7 +139,7 @@ class Dispatch:
         self._desk.taken.clear()
         busy = self._desk.busy_queues()
         if not busy:
-            await happened(self._desk.taken, _LOOK_SELDOM)
+            await happened(self._desk.taken, self._clock.together(_LOOK_SELDOM))
             return
         for queue, items in (await self._coordination.backlog(busy)).items():
             self._desk.note_backlog(queue, items)

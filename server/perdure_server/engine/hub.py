@@ -163,7 +163,7 @@ class Hub:
 
     async def poll_step(self) -> None:
         """Compare the revisions of all watched workflows, so that a lost last message costs time only."""
-        await happened(self._poll_now, limits.REVISION_POLL_INTERVAL)
+        await happened(self._poll_now, self._clock.together(limits.REVISION_POLL_INTERVAL))
         self._poll_now.clear()
         ids = list(dict.fromkeys((*self._interests, *self.claimed())))
         for start in range(0, len(ids), _POLL_BATCH):

@@ -75,7 +75,7 @@ class Judge:
 
     async def hold_step(self) -> None:
         """Write acknowledgements of claims that still run after 3 s into their sessions; fence activities that are silent too long."""
-        await self._clock.sleep(limits.SECOND // 2 if len(self._claims) else limits.HOLD_AFTER // 2)
+        await self._clock.sleep(limits.SECOND // 2 if len(self._claims) else self._clock.together(limits.HOLD_AFTER // 2))
         now = self._clock.unshifted()
         to_hold: dict[str, list[LocalClaim]] = {}
         silent: list[LocalClaim] = []
@@ -92,7 +92,7 @@ class Judge:
 
     async def expiry_step(self) -> None:
         """Mark sessions whose lease is over as dead, then take their claims away, then forget them."""
-        await self._clock.sleep(self._next_expiry)
+        await self._clock.sleep(self._clock.together(self._next_expiry))
         await self.expire()
 
     async def expire(self) -> None:

@@ -57,7 +57,7 @@ class Namespaces:
 
     async def refresh_step(self) -> None:
         """Read all of them anew, after a while."""
-        await self._clock.sleep(limits.NAMESPACE_REFRESH)
+        await self._clock.sleep(self._clock.together(limits.NAMESPACE_REFRESH))
         await self.refresh()
 
     async def refresh(self) -> None:

@@ -25,7 +25,7 @@ class Orphans:
 
     async def step(self) -> None:
         """The next page."""
-        await self._clock.sleep(limits.HOUSEKEEPING_INTERVAL)
+        await self._clock.sleep(self._clock.together(limits.HOUSEKEEPING_INTERVAL))
         before = self._clock.now() - limits.ORPHAN_AFTER
         page = await self._payloads.old(self._after, before, limits.HOUSEKEEPING_BATCH)
         self._after = page.after

@@ -54,7 +54,7 @@ class Relay:
 
     async def _step(self) -> None:
         """What waits in each outbox. One that is away stops no other."""
-        await self._clock.sleep(self._pause.next)
+        await self._clock.sleep(self._clock.together(self._pause.next))
         if self._engine.draining:
             return
         self._came = False

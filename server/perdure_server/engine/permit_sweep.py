@@ -63,7 +63,7 @@ class PermitSweep:
 
     async def audit_step(self) -> None:
         """Judge holders by their workflows: whoever holds units without a claim, and can get none any more, loses them."""
-        await self._clock.sleep(limits.AUDIT_INTERVAL)
+        await self._clock.sleep(self._clock.together(limits.AUDIT_INTERVAL))
         self._passes += 1
         after = b""
         while True:
@@ -120,7 +120,7 @@ class PermitSweep:
 
     async def pull_step(self) -> None:
         """Throttled steps whose resource has room: perhaps the server that knew of them is gone, or has no slot for them."""
-        await self._clock.sleep(self._pull_pause.next)
+        await self._clock.sleep(self._clock.together(self._pull_pause.next))
         waited = await self._resources.waited(_PULLED)
         self._pull_pause.found(bool(waited))
         wanted = [line_id(stripe.namespace, stripe.resource, stripe.key) for stripe in waited if _has_room(stripe)]

@@ -287,7 +287,7 @@ class Permits:
         """Until somebody waits here; some seconds at most."""
         if not self._waiters:
             self._waiting.clear()
-            await happened(self._waiting, _COME_ROUND)
+            await happened(self._waiting, self._clock.together(_COME_ROUND))
 
     def unstored(self) -> list[Waiter]:
         """Whose wait is to be stored, and is not."""

@@ -104,7 +104,7 @@ class QueueBook:
 
         All that is new goes into one line. A queue that comes and goes is not named again within limits.UNSERVED_TOLD_AGAIN.
         """
-        await self._clock.sleep(_LOOK)
+        await self._clock.sleep(self._clock.together(_LOOK))
         queues = [queue for queue in await self._workflows.ready_queues() if place_of(queue) is not None]
         fresh: dict[str, QueueFact] = {}
         for queue in queues:

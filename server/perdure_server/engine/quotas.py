@@ -103,7 +103,7 @@ class Quotas:
 
     async def step(self) -> None:
         """Tell the other servers how many watchers are here, where that is limited, and measure bytes, where those are."""
-        await self._clock.sleep(limits.QUOTA_TELL)
+        await self._clock.sleep(self._clock.together(limits.QUOTA_TELL))
         now = self._clock.unshifted()
         for namespace, here in tuple(self._known.items()):
             if here.watchers != here.told_watchers or (here.watchers and now - here.told >= limits.QUOTA_TELL_AGAIN):

@@ -40,7 +40,7 @@ class ReadySweep:
 
     async def step(self) -> None:
         """Each pass for queues with idle credit, every 10 s for all that this server serves. Raises StoreUnavailable."""
-        await self._clock.sleep(self._interval)
+        await self._clock.sleep(self._clock.together(self._interval))
         wanted = frozenset(self._desk.idle_queues())
         unshifted = self._clock.unshifted()
         if unshifted - self._swept_busy >= _BUSY_SWEEP:

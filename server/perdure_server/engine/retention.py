@@ -102,7 +102,7 @@ class Retention:
 
     async def step(self) -> None:
         """Now and then: what ended long enough ago."""
-        await self._clock.sleep(_PAUSE)
+        await self._clock.sleep(self._clock.together(_PAUSE))
         await self.now()
 
     async def now(self) -> None:

@@ -67,7 +67,7 @@ class Schedules:
 
     async def due_step(self) -> None:
         """Fire what is due: this server's share at once, the others' after 3 s."""
-        await happened(self._news, self._rest)
+        await happened(self._news, self._clock.together(self._rest))
         self._news.clear()
         if not self._engine.draining:  # it could start nothing
             await self.fire_due()

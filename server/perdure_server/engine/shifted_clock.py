@@ -63,6 +63,10 @@ class ShiftedClock:
         """Wait `duration` ms of unshifted time."""
         await self._clock.sleep(duration)
 
+    def together(self, duration: int) -> int:
+        """As the store clock says."""
+        return self._clock.together(duration)
+
     async def sleep_until(self, time: int) -> None:
         """Wait until `now` is `time`, by its running or by a jump."""
         while (left := time - self.now()) > 0:

@@ -25,6 +25,8 @@ _PASSES = 4  # under way at once
 _TOGETHER = 20  # ms after which the next pass begins beside another
 _OTHERS_AFTER = 3 * limits.SECOND
 _TIMER_POLL = 1_000  # for timers that other servers have set, if these do not see to them
+_TIMER_POLL_ALONE = 5_000  # while none was heard of, and so none sets any
+_TELL_ALONE = 2_000  # how often a server says that it lives while nobody else does; it answers at once who does
 _TIMER_HORIZON = 5 * limits.MINUTE
 _TIMERS_WAITING = 100_000
 
@@ -52,16 +54,18 @@ class Sweep:
         self._failed: StoreUnavailable | None = None
         self._begun = parts.clock.unshifted()
         self._alone = False
+        self._told = 0
         hub.on_server = self._heard_server
         hub.is_alone = self._is_alone
         self.found = 0
 
     async def due_step(self) -> None:
         """What is due in the store: this server's share at once, the others' after 3 s."""
-        await self._clock.sleep(self._settings.sweep_interval)
-        self.tell_others()
+        await self._clock.sleep(self._clock.together(self._settings.sweep_interval))
         now = self._clock.unshifted()
         self._alone = not self._others(now) and now - self._begun > _OTHERS_AFTER
+        if not self._alone or now - self._told >= _TELL_ALONE - self._settings.sweep_interval // 2:
+            self.tell_others()
         window = _WINDOW
         for _ in range(_WINDOWS):
             now = self._clock.now()
@@ -94,6 +98,7 @@ class Sweep:
 
     def tell_others(self) -> None:
         """This server lives, and takes its share."""
+        self._told = self._clock.unshifted()
         self._hub.publish(WakeUp(SERVER, self._me))
 
     async def timers_step(self) -> None:
@@ -103,8 +108,9 @@ class Sweep:
             raise error
         self._next_timer_here.clear()
         following = await self._coordination.next_timer()
-        wait = _TIMER_POLL if following is None else min(_TIMER_POLL, following - self._clock.now())
-        if wait > 0 and await happened(self._next_timer_here, wait):
+        longest = _TIMER_POLL_ALONE if self._alone else _TIMER_POLL
+        wait = longest if following is None else min(longest, following - self._clock.now())
+        if wait > 0 and await happened(self._next_timer_here, wait if following is not None else self._clock.together(wait)):
             return  # perhaps an earlier one
         if following is None or following > self._clock.now():
             return
@@ -148,8 +154,10 @@ class Sweep:
 
     def _heard_server(self, server: bytes) -> None:
         self._servers[server] = self._clock.unshifted()
-        if server != self._me:
+        if server != self._me and self._alone:
             self._alone = False
+            self._next_timer_here.set()  # it may set some
+            self.tell_others()
 
     def _others(self, now: int) -> list[bytes]:
         for server in [server for server, heard in self._servers.items() if now - heard > _OTHERS_AFTER]:

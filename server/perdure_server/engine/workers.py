@@ -109,7 +109,7 @@ class Workers:
 
     async def refresh_step(self) -> None:
         """Look again which fingerprints the pools are accepted for: when told, and every 5 s."""
-        await happened(self._refresh, _REFRESH)
+        await happened(self._refresh, self._engine.clock.together(_REFRESH))
         self._refresh.clear()
         try:
             await self.refresh()

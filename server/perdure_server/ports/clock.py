@@ -31,3 +31,9 @@ class Clock(Protocol):
 
     async def sleep(self, duration: int) -> None:
         """Return after `duration` ms of unshifted time."""
+
+    def together(self, duration: int) -> int:
+        """How long a loop waits that is to come round every `duration` ms, so that the loops of a process wake at the same moments.
+
+        At most that, and at least half of it.
+        """

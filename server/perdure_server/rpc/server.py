@@ -152,7 +152,7 @@ class RpcServer:
             await self._engine.clock.sleep(limits.QUIET)
 
     async def _health_step(self) -> None:
-        await self._engine.clock.sleep(limits.HEALTH_INTERVAL)
+        await self._engine.clock.sleep(self._engine.clock.together(limits.HEALTH_INTERVAL))
         self._health.look()
 
     def _bind(self) -> int:

@@ -58,7 +58,7 @@ class Entrance:
 
     async def step(self) -> None:
         """Look for changed files, after a while."""
-        await self._clock.sleep(limits.DOORS_INTERVAL)
+        await self._clock.sleep(self._clock.together(limits.DOORS_INTERVAL))
         self.look()
         if self._issuer is not None and self._issuer.due:
             self._run(self._issuer.fetch_keys(), "jwks")
