@@ -37,7 +37,7 @@ START_TRIES: Final = 3
 
 MONGOD_CACHE_GIB: Final = "0.25"  # the least that it accepts
 SECANTUS_CACHE: Final = "256M"
-SECANTUS_TIMER_SLACK_MILLISECONDS: Final = 25
+SECANTUS_TIMER_SLACK_MILLISECONDS: Final = 50
 """ms. It looks for new connections every 5 ms; each is made so much later, at most, and an idle store takes a third of the CPU."""
 SECANTUS_OPLOG_ENTRIES: Final = 1_000
 SECANTUS_OPLOG_SECONDS: Final = 300
