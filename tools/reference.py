@@ -36,7 +36,8 @@ ERRORS_HEAD: Final = """\
 
 Made by `python -m tools.reference` from the one table of the server and the comments of `ErrorReason`; do not edit. Every error has a
 canonical gRPC code and a `google.rpc.ErrorInfo` of the domain `perdure` with the reason and, in brackets here, its facts. Branch on the
-reason, never on the text. Only UNAVAILABLE may be repeated blindly; the clients do that.
+reason, never on the text. Only UNAVAILABLE may be repeated blindly, and a CANCELLED that the caller did not ask
+for: a server with too many new calls says so, and a proxy that gives up. The clients do that, and tell both as UNAVAILABLE.
 
 | reason | code | what it means | what to do |
 | --- | --- | --- | --- |

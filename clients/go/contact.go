@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -96,7 +97,7 @@ func (c *contact) unary(
 	}
 	began, interval := time.Now(), wire.RetryInitialInterval
 	for {
-		err := errorOf(invoke(c.described(ctx), method, message, reply, connection, options...))
+		err := unasked(ctx, connection, errorOf(invoke(c.described(ctx), method, message, reply, connection, options...)))
 		if err == nil {
 			c.reached.Store(true)
 			if codec != nil {
@@ -125,6 +126,24 @@ func isOnce(options []grpc.CallOption) bool {
 		_, ok := option.(once)
 		return ok
 	})
+}
+
+// unasked is a CANCELLED that neither the context nor a closed client has brought about, as UNAVAILABLE: a server with too many
+// new calls says so, and a proxy that gives up, and it is no less passing than a broken connection. Other errors are what they are.
+func unasked(ctx context.Context, connection *grpc.ClientConn, err error) error {
+	var found *Error
+	if !errors.As(err, &found) || found.Code != codes.Canceled || ctx.Err() != nil || connection.GetState() == connectivity.Shutdown {
+		return err
+	}
+	return cutOnTheWay(found)
+}
+
+// cutOnTheWay is what is said of a CANCELLED where this program has cancelled nothing.
+func cutOnTheWay(found *Error) *Error {
+	return &Error{
+		Message: "the call was cut by the server or on the way there: " + found.Message,
+		Reason:  found.Reason, Code: codes.Unavailable, Facts: found.Facts, RetryAfter: found.RetryAfter,
+	}
 }
 
 // isRepeatable: UNAVAILABLE is the one code that may be retried blindly, where an id makes a repeat harmless.
@@ -192,17 +211,18 @@ func (c *contact) explained(err error) error {
 func (c *contact) stream(
 	ctx context.Context, desc *grpc.StreamDesc, connection *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
-	found, err := open(c.described(ctx), desc, connection, method, options...)
-	if err != nil {
-		err = errorOf(err)
-		c.note(err)
-		return nil, err
-	}
 	codec := c.config.Codec
+	told := func(err error) error { return unasked(ctx, connection, errorOf(err)) }
 	if isOnce(options) {
 		codec = nil
 	}
-	return &typedStream{found, c, codec}, nil
+	found, err := open(c.described(ctx), desc, connection, method, options...)
+	if err != nil {
+		err = told(err)
+		c.note(err)
+		return nil, err
+	}
+	return &typedStream{found, c, codec, told}, nil
 }
 
 // typedStream gives typed errors, and puts values through the codec.
@@ -210,6 +230,8 @@ type typedStream struct {
 	grpc.ClientStream
 	contact *contact
 	codec   Codec
+	// told is the error as its caller is told of it.
+	told func(error) error
 }
 
 func (s *typedStream) SendMsg(message any) error {
@@ -221,7 +243,7 @@ func (s *typedStream) SendMsg(message any) error {
 	if err == io.EOF {
 		return err // RecvMsg tells why
 	}
-	return errorOf(err)
+	return s.told(err)
 }
 
 func (s *typedStream) RecvMsg(message any) error {
@@ -230,7 +252,7 @@ func (s *typedStream) RecvMsg(message any) error {
 		return err
 	}
 	if err != nil {
-		err = errorOf(err)
+		err = s.told(err)
 		s.contact.note(err)
 		return err
 	}

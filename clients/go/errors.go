@@ -41,6 +41,7 @@ type Violation struct {
 //	if errors.As(err, &failed) && failed.Reason == perdure.ReasonWorkflowNotFound { ... }
 //
 // [ReasonOf] is the short form. UNAVAILABLE was tried again until the call's deadline; nothing else is ever tried again.
+// A CANCELLED that neither the context nor [Client.Close] brought about is UNAVAILABLE here: a server or proxy has had enough.
 type Error struct {
 	// Message is for people; never parse it.
 	Message string

@@ -180,7 +180,8 @@ func (w *watching) consider(ctx context.Context, err error) error {
 		return nil
 	case found.Reason == ReasonWatcherTooSlow:
 		return nil
-	case found.Code != codes.Unavailable && found.Code != codes.ResourceExhausted:
+	// The context has not ended: a proxy on the way has a deadline.
+	case found.Code != codes.Unavailable && found.Code != codes.ResourceExhausted && found.Code != codes.DeadlineExceeded:
 		return err
 	case found.Reason == "" && definiteFault(found.Message) != "":
 		return w.client.contact.explained(err)

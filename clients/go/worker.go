@@ -265,7 +265,12 @@ func (w *Worker) explained(err error) error {
 	if errors.As(err, &fault) {
 		return errorOfDetails(fault.Details)
 	}
-	return w.client.contact.explained(errorOf(err))
+	err = errorOf(err)
+	var found *Error
+	if errors.As(err, &found) && found.Code == codes.Canceled {
+		err = cutOnTheWay(found) // the session tells nothing of what it has cancelled itself
+	}
+	return w.client.contact.explained(err)
 }
 
 // hello is what the worker says of itself: its pools, each with the contracts that its steps were built for.

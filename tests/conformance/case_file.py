@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 CASES = Path(__file__).parent / "cases"
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 SCHEMA = Path(__file__).parent / "case.schema.json"
-VERBS = ("do", "answer", "event", "no_event", "proxy", "server", "store", "damage", "driver", "advance", "repeat", "each_peer")
+VERBS = ("do", "answer", "event", "no_event", "proxy", "relay", "server", "store", "damage", "driver", "advance", "repeat", "each_peer")
 
 ServerKind = Literal["plain", "short", "test", "auth", "tls", "mtls", "young", "small", "alone", "own_store"]
 
@@ -48,6 +48,9 @@ class Step(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True)
     """There must be no unseen event of this kind with the fields of `where`."""
     proxy: Literal["", "cut", "freeze", "thaw"] = ""
     """What happens to the connections through `${proxy}`; `thaw` after a `freeze` begins with a cut."""
+    relay: Literal["", "refuse", "bar", "cancel", "expire", "same", "idle"] = ""
+    """What happens to the calls through `${relay}`: the next two of each method end with CANCELLED, or all of them from now on; those that
+    run end with CANCELLED, or with DEADLINE_EXCEEDED; what was refused must have come again byte for byte; none may run within 10 s."""
     server: Literal["", "kill", "stop", "start"] = ""
     """Of the case's own server (`alone`, `own_store`)."""
     store: Literal["", "kill", "start"] = ""

@@ -16,6 +16,7 @@ from tests.conformance.case_file import Case, Step
 from tests.conformance.cutter import Cutter
 from tests.conformance.driver import ANSWER_SECONDS, Driver, DriverGone, Line
 from tests.conformance.matching import ABSENT, Missing, at, differences, expected, filled
+from tests.conformance.relay import Relay
 from tests.conformance.scenery import Place
 from tests.conformance.stage import OPERATOR, Stage
 from tests.conformance.usual import fill_in, good_files
@@ -52,6 +53,7 @@ class Play:
         self._serial = secrets.token_hex(3)
         self._peer: Driver | None = None
         self._cutter: Cutter | None = None
+        self._relay: Relay | None = None
         self._asked: dict[str, tuple[Driver, Future[Line]]] = {}
         self._opened: dict[str, set[tuple[str, str]]] = {}
         self._place: Place | None = None
@@ -130,6 +132,10 @@ class Play:
     def _proxy_step(self, step: Step) -> None:
         assert self._cutter is not None, "no client uses ${proxy}"
         getattr(self._cutter, step.proxy)()
+
+    def _relay_step(self, step: Step) -> None:
+        assert self._relay is not None, "no client uses ${relay}"
+        getattr(self._relay, step.relay)()
 
     def _server_step(self, step: Step) -> None:
         assert self._place is not None
@@ -250,6 +256,8 @@ class Play:
     def _lookup(self, path: str) -> object:
         if path.startswith("proxy"):
             return self._proxied()
+        if path.startswith("relay"):
+            return self._relayed()
         if path == "file":
             return at(str(self.variables["n"] - 1), good_files())
         if path.partition(".")[0] in {"tls", "tokens", "token_file", "keys"}:
@@ -261,6 +269,12 @@ class Play:
         if self._cutter is None:
             self._cutter = Cutter(int(self._place.address.rpartition(":")[2]))
         return self._cutter.address
+
+    def _relayed(self) -> str:
+        assert self._place is not None
+        if self._relay is None:
+            self._relay = Relay(int(self._place.address.rpartition(":")[2]))
+        return self._relay.address
 
     def _text(self, name: str) -> str:
         """The text of a definition that the case names; any other text is one itself."""
@@ -275,6 +289,8 @@ class Play:
         with self._end:
             if self._cutter is not None:
                 self._end.callback(self._cutter.close)
+            if self._relay is not None:
+                self._end.callback(self._relay.close)
             for role, driver in self._used.items():
                 self._end.callback(driver.forget)
                 self._end.callback(self._close_driver, role, driver)

@@ -1,9 +1,10 @@
-"""Calls: one channel, a deadline on everything, UNAVAILABLE tried again and nothing else."""
+"""Calls: one channel, a deadline on everything; UNAVAILABLE tried again, a CANCELLED that nobody here asked for, and nothing else."""
 
 import asyncio
 import json
 import os
 import time
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
@@ -113,6 +114,7 @@ class Calls(Contact):
         self._process_id = 0
         self._starts = StartBatches(self)
         self._stubs: dict[tuple[object, object], Any] = {}
+        self._streams: weakref.WeakSet[EventStream[Any]] = weakref.WeakSet()
 
     @property
     def channel(self) -> aio.Channel:
@@ -193,11 +195,11 @@ class Calls(Contact):
 
     def watch(self, request: workflow_service_pb2.WatchRequest) -> "EventStream[workflow_service_pb2.WatchResponse]":
         """Opens a stream of a watch."""
-        return EventStream(self.workflows.Watch(request, metadata=self.metadata()), self.config.codec)
+        return self._stream(self.workflows.Watch(request, metadata=self.metadata()))
 
     def watch_many(self, request: workflow_service_pb2.WatchWorkflowsRequest) -> "EventStream[workflow_service_pb2.WatchWorkflowsResponse]":
         """Opens a stream of a watch of many."""
-        return EventStream(self.workflows.WatchWorkflows(request, metadata=self.metadata()), self.config.codec)
+        return self._stream(self.workflows.WatchWorkflows(request, metadata=self.metadata()))
 
     async def export(self, request: admin_service_pb2.ExportWorkflowRequest) -> AsyncIterator[admin_service_pb2.ExportWorkflowResponse]:
         """A file in pieces, not tried again. Raises PerdureError."""
@@ -224,9 +226,16 @@ class Calls(Contact):
         """Closes the channel; calls that still run end with CANCELLED."""
         channels, self._channel, self._replaced = [self._channel, *self._replaced], None, []
         self._stubs.clear()
+        for stream in list(self._streams):
+            stream.cancel()  # gRPC ends only calls that a task of its own reads
         for channel in channels:
             if channel is not None:
                 await channel.close(None)
+
+    def _stream(self, call: Any) -> "EventStream[Any]":
+        made: EventStream[Any] = EventStream(call, self.config.codec)
+        self._streams.add(made)
+        return made
 
     def _lost(self, failure: aio.AioRpcError) -> PerdureError:
         error = error_of_call(failure)

@@ -17,6 +17,9 @@ STATUS_DETAILS = "grpc-status-details-bin"
 TOO_LARGE = "message larger than max"
 """What gRPC itself says of a message above its bound. No later try makes it smaller, as one may help against other RESOURCE_EXHAUSTED."""
 
+CUT = "the call was cut by the server or on the way there"
+"""What is said of CANCELLED where this program has cancelled nothing."""
+
 BY_REASON: Mapping[str, type[PerdureError]] = {
     Reason.PAYLOAD_TOO_LARGE: errors.PayloadRejected,
     Reason.PAYLOAD_INVALID: errors.PayloadRejected,
@@ -74,10 +77,13 @@ class StatusMessage(Protocol):
         raise NotImplementedError
 
 
-def error_of_call(failure: RpcFailure) -> PerdureError:
-    """The typed error for what a call raised."""
+def error_of_call(failure: RpcFailure, *, is_ours: bool = False) -> PerdureError:
+    """The typed error for what a call raised. `is_ours`: if it is CANCELLED, this program has cancelled it."""
     code = failure.code().name
     message = failure.details() or code
+    if code == "CANCELLED" and not is_ours:
+        # A server with too many new calls says so, and a proxy that gives up: no less passing than a broken connection.
+        code, message = "UNAVAILABLE", f"{CUT}: {message}"
     metadata = cast("Iterable[tuple[str, str | bytes]] | None", failure.trailing_metadata())
     for key, value in metadata or ():
         if key == STATUS_DETAILS and isinstance(value, bytes):

@@ -1,4 +1,4 @@
-/** Calls: one channel, a deadline on everything, UNAVAILABLE tried again and nothing else. */
+/** Calls: one channel, a deadline on everything; UNAVAILABLE tried again, a CANCELLED that nobody here asked for, and nothing else. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 

@@ -103,7 +103,9 @@ class Reader<A, E> {
       return;
     }
     if (error.reason === ErrorReason.WATCHER_TOO_SLOW) return;
-    if (!(error instanceof Unavailable) && !(error instanceof Overloaded)) throw error;
+    // A watch has no deadline: a proxy on the way has one.
+    const isCut = error instanceof Unavailable || error instanceof Overloaded || error.code === "DEADLINE_EXCEEDED";
+    if (!isCut) throw error;
     const unreached = !this.#calls.reached && error.reason === "";
     if (unreached && performance.now() - this.#began > this.#calls.connectTimeoutMs) throw this.#calls.explained(error);
     await this.#pause(error.retryAfterMs ?? 0);

@@ -20,6 +20,7 @@ export class MessageStream<T> {
   #ended = false;
   #error: Error | undefined;
   #paused = false;
+  #cancelled = false;
 
   constructor(call: ClientReadableStream<T>) {
     this.#call = call;
@@ -27,7 +28,7 @@ export class MessageStream<T> {
       this.#took(message);
     });
     call.on("error", (failure: unknown) => {
-      this.#over(errorOfCall(failure));
+      this.#over(errorOfCall(failure, this.#cancelled));
     });
     call.on("end", () => {
       // The status, which may be an error, comes right behind the end of the data.
@@ -56,13 +57,14 @@ export class MessageStream<T> {
 
   /** Ends the call; a read that waits rejects. */
   cancel(): void {
+    this.#cancelled = true;
     this.#call.cancel();
   }
 
   /** Ends the call for a reason of the program's own, which the next read tells. */
   fail(error: Error): void {
     this.#over(error);
-    this.#call.cancel();
+    this.cancel();
   }
 
   #took(message: T): void {

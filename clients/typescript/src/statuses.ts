@@ -38,18 +38,24 @@ const BY_CODE: Readonly<Partial<Record<string, ErrorClass>>> = {
   UNIMPLEMENTED: errors.NotImplementedYet,
 };
 
+/** What is said of CANCELLED where this program has cancelled nothing. */
+const CUT = "the call was cut by the server or on the way there";
+
 /**
- * The typed error for what a gRPC call gave.
+ * The typed error for what a gRPC call gave. `isOurs`: if it is CANCELLED, this program has cancelled it.
  * @internal
  */
-export function errorOfCall(failure: unknown): errors.PerdureError {
+export function errorOfCall(failure: unknown, isOurs = false): errors.PerdureError {
   if (failure instanceof errors.PerdureError) return failure;
   if (!isServiceError(failure)) {
     // gRPC itself throws so when its channel was closed under a call.
     return new errors.Unavailable(`the call could not be made: ${failure instanceof Error ? failure.message : String(failure)}`);
   }
   const found = failure.metadata.get(STATUS_DETAILS)[0];
-  return typed(codeName(failure.code), failure.details, found instanceof Buffer ? parsed(found) : undefined);
+  const status = found instanceof Buffer ? parsed(found) : undefined;
+  // A server with too many new calls says so, and a proxy that gives up: no less passing than a broken connection.
+  if (codeName(failure.code) === "CANCELLED" && !isOurs) return typed("UNAVAILABLE", `${CUT}: ${failure.details}`, status);
+  return typed(codeName(failure.code), failure.details, status);
 }
 
 /**

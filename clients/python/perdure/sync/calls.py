@@ -1,4 +1,4 @@
-"""Calls of the synchronous client: a blocking channel, a deadline on everything, UNAVAILABLE tried again and nothing else."""
+"""Calls of the synchronous client: a blocking channel, and what is tried again as in perdure.calls."""
 
 import os
 import threading
@@ -59,6 +59,7 @@ class Calls(Contact):
         self._process_id = 0
         self._stubs: dict[tuple[object, object], Any] = {}
         self._opening = threading.Lock()
+        self._closings = 0
 
     @property
     def channel(self) -> grpc.Channel:
@@ -102,6 +103,7 @@ class Calls(Contact):
     def unary(self, method: Method[RequestT_contra, S], request: RequestT_contra, within: float | None = None) -> S:
         """One call with its retries, `within` so many seconds (None: the client's). Raises PerdureError."""
         allowed = self.timeout if within is None else within
+        closings = self._closings
         began = time.monotonic()
         interval = limits.RETRY_INITIAL_INTERVAL
         if self.config.codec is not None:
@@ -111,7 +113,7 @@ class Calls(Contact):
             try:
                 answer = method(request, timeout=max(0.001, remaining), metadata=self.metadata())
             except grpc.RpcError as failure:
-                error = error_of_call(cast("RpcFailure", failure))
+                error = error_of_call(cast("RpcFailure", failure), is_ours=self._closings != closings)
                 pause = self.pause(error, began, allowed, interval)
                 if pause is None:
                     raise error from None
@@ -129,11 +131,11 @@ class Calls(Contact):
 
     def watch(self, request: workflow_service_pb2.WatchRequest) -> "EventStream[workflow_service_pb2.WatchResponse]":
         """Opens a stream of a watch."""
-        return EventStream(self.workflows.Watch(request, metadata=tuple(self.metadata())), self.config.codec)
+        return self._stream(self.workflows.Watch(request, metadata=tuple(self.metadata())))
 
     def watch_many(self, request: workflow_service_pb2.WatchWorkflowsRequest) -> "EventStream[workflow_service_pb2.WatchWorkflowsResponse]":
         """Opens a stream of a watch of many."""
-        return EventStream(self.workflows.WatchWorkflows(request, metadata=tuple(self.metadata())), self.config.codec)
+        return self._stream(self.workflows.WatchWorkflows(request, metadata=tuple(self.metadata())))
 
     def export(self, request: admin_service_pb2.ExportWorkflowRequest) -> "Iterator[admin_service_pb2.ExportWorkflowResponse]":
         """A file in pieces, not tried again. Raises PerdureError."""
@@ -156,11 +158,16 @@ class Calls(Contact):
 
     def close(self) -> None:
         """Closes the channel; calls that still run end with CANCELLED."""
+        self._closings += 1
         channels, self._channel, self._replaced = [self._channel, *self._replaced], None, []
         self._stubs.clear()
         for channel in channels:
             if channel is not None:
                 channel.close()
+
+    def _stream(self, call: Any) -> "EventStream[Any]":
+        closings = self._closings
+        return EventStream(call, self.config.codec, lambda: self._closings != closings)
 
     def _lost(self, failure: RpcFailure) -> PerdureError:
         error = error_of_call(failure)
@@ -170,9 +177,12 @@ class Calls(Contact):
 class EventStream(Generic[A]):
     """One stream of a watch."""
 
-    def __init__(self, call: Any, codec: Codec | None = None) -> None:
+    def __init__(self, call: Any, codec: Codec | None, is_closed: Callable[[], bool]) -> None:
+        """`is_closed`: whether the client was closed since, which ends the call."""
         self._call = call
         self._codec = codec
+        self._is_closed = is_closed
+        self._is_cancelled = False
         self._answers: Iterator[A] = iter(call)
         self._silent = False
 
@@ -186,7 +196,7 @@ class EventStream(Generic[A]):
         except grpc.RpcError as failure:
             if self._silent:
                 raise Unavailable("the watch heard nothing, not even a keep-alive") from None
-            raise error_of_call(cast("RpcFailure", failure)) from None
+            raise error_of_call(cast("RpcFailure", failure), is_ours=self._is_cancelled or self._is_closed()) from None
         finally:
             alarm.cancel()
         if answer is not None and self._codec is not None:
@@ -195,6 +205,7 @@ class EventStream(Generic[A]):
 
     def cancel(self) -> None:
         """Ends it."""
+        self._is_cancelled = True
         self._call.cancel()
 
     def _give_up(self) -> None:

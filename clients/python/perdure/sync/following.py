@@ -105,7 +105,9 @@ class Following(Generic[A, E]):
             self._resumable.resume_token = ""  # of a version that is gone: begin anew, with what there is
             return
         slow = error.reason == ErrorReason.WATCHER_TOO_SLOW
-        if not slow and not isinstance(error, Unavailable | Overloaded):
+        # A watch has no deadline: a proxy on the way has one.
+        is_cut = isinstance(error, Unavailable | Overloaded) or error.code == "DEADLINE_EXCEEDED"
+        if not slow and not is_cut:
             raise error
         if not self._calls.reached and not error.reason and time.monotonic() - self._began > self._calls.connect_timeout:
             raise self._calls.explained(error)

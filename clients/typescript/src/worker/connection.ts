@@ -127,7 +127,7 @@ export class Connection {
   close(): void {
     this.#running = false;
     clearTimeout(this.#timer);
-    this.#call?.cancel();
+    this.#stream?.cancel();
     this.#transport.close();
   }
 
@@ -137,7 +137,7 @@ export class Connection {
 
   #end(fault: Error): void {
     this.#fault ??= fault;
-    this.#call?.cancel();
+    this.#stream?.cancel();
   }
 
   /** Writes one message after the other, so that a renewal never waits behind more than one of them. */

@@ -3,6 +3,7 @@ package io.perdure;
 import com.google.protobuf.Message;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
+import io.grpc.Context;
 import io.grpc.ManagedChannel;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
@@ -14,7 +15,7 @@ import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
-/** Calls: one channel, a deadline on everything, UNAVAILABLE tried again and nothing else. */
+/** Calls: one channel, a deadline on everything; UNAVAILABLE tried again, a CANCELLED that nobody here asked for, and nothing else. */
 final class Calls implements AutoCloseable {
     private final ConnectionConfig config;
     private final Duration timeout;
@@ -82,7 +83,7 @@ final class Calls implements AutoCloseable {
                 if (failure.getStatus().getCode() == Status.Code.CANCELLED && Thread.currentThread().isInterrupted()) {
                     throw Statuses.interrupted(method.getBareMethodName());
                 }
-                PerdureException error = Statuses.ofCall(failure);
+                PerdureException error = Statuses.ofUnary(failure, Context.current());
                 Duration pause = pauseAfter(error, began, within, interval);
                 sleep(pause, method.getBareMethodName(), error);
             }

@@ -2,6 +2,7 @@ package io.perdure;
 
 import io.grpc.CallOptions;
 import io.grpc.ClientCall;
+import io.grpc.Context;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import io.grpc.Status;
@@ -72,7 +73,7 @@ final class Connection {
 
                     @Override
                     public void onClose(Status status, Metadata trailers) {
-                        loop.post(() -> end(status.isOk() ? null : Statuses.ofCall(status.asRuntimeException(trailers))));
+                        loop.post(() -> end(status.isOk() ? null : Statuses.ofStream(status.asRuntimeException(trailers), Context.ROOT)));
                     }
                 },
                 new Metadata());

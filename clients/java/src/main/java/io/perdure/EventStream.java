@@ -3,6 +3,7 @@ package io.perdure;
 import com.google.protobuf.Message;
 import io.grpc.CallOptions;
 import io.grpc.ClientCall;
+import io.grpc.Context;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
@@ -17,6 +18,7 @@ final class EventStream<A extends Message> {
     private final Codec codec;
     private final ClientCall<?, A> call;
     private final BlockingQueue<Read<A>> read;
+    private final Context context = Context.current();
 
     /** A message, or the end of the stream. */
     private record Read<A>(A message, Status end, Metadata trailers) {}
@@ -62,7 +64,7 @@ final class EventStream<A extends Message> {
         if (taken.end().isOk()) {
             return Optional.empty();
         }
-        throw Statuses.ofCall(taken.end().asRuntimeException(taken.trailers()));
+        throw Statuses.ofStream(taken.end().asRuntimeException(taken.trailers()), context);
     }
 
     void cancel() {

@@ -5,6 +5,8 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.rpc.BadRequest;
 import com.google.rpc.ErrorInfo;
 import com.google.rpc.RetryInfo;
+import io.grpc.Context;
+import io.grpc.Deadline;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
 import java.io.IOException;
@@ -21,6 +23,9 @@ final class Statuses {
     private static final String DOMAIN = "perdure";
     /** What gRPC itself says of a message above its bound, which no later try makes smaller: else RESOURCE_EXHAUSTED passes. */
     private static final String TOO_LARGE = "message larger than max";
+
+    /** What is said of a call that ended so, where this program has ended nothing. */
+    private static final String CUT = "the call was cut by the server or on the way there";
 
     private static final Map<String, Function<ErrorFacts, PerdureException>> BY_REASON = Map.of(
             ErrorReason.PAYLOAD_TOO_LARGE, PayloadRejectedException::new,
@@ -56,6 +61,34 @@ final class Statuses {
         PerdureException error = error(code, message == null ? code : message, details);
         error.initCause(failure);
         return error;
+    }
+
+    /**
+     * The same for a unary call of this library's own, made in this context. A CANCELLED that nobody here asked for becomes
+     * UNAVAILABLE: a server with too many new calls says so, and a proxy that gives up; it is no less passing than a broken connection.
+     */
+    static PerdureException ofUnary(StatusRuntimeException failure, Context context) {
+        boolean isCut = failure.getStatus().getCode() == io.grpc.Status.Code.CANCELLED && !isOver(context);
+        return isCut ? ofCut(failure) : ofCall(failure);
+    }
+
+    /** The same for a stream, which has no deadline of its own: a proxy on the way may have one. */
+    static PerdureException ofStream(StatusRuntimeException failure, Context context) {
+        boolean isCut = failure.getStatus().getCode() == io.grpc.Status.Code.DEADLINE_EXCEEDED && !isOver(context);
+        return isCut ? ofCut(failure) : ofUnary(failure, context);
+    }
+
+    private static PerdureException ofCut(StatusRuntimeException failure) {
+        io.grpc.Status status = failure.getStatus();
+        String why = status.getDescription() == null ? status.getCode().name() : status.getDescription();
+        io.grpc.Status told = io.grpc.Status.UNAVAILABLE.withDescription(CUT + ": " + why).withCause(status.getCause());
+        return ofCall(told.asRuntimeException(failure.getTrailers()));
+    }
+
+    /** Whether the caller's own context is cancelled, or its deadline over. */
+    private static boolean isOver(Context context) {
+        Deadline deadline = context.getDeadline();
+        return context.isCancelled() || (deadline != null && deadline.isExpired());
     }
 
     /** gRPC for Java says UNKNOWN where a connection ends while a call is being written to it. */

@@ -68,7 +68,8 @@ public final class Watch implements Iterable<Event>, Iterator<Event>, AutoClosea
      * @return whether there is one; false after the end
      * @throws NotFoundException there is no such workflow
      * @throws UnavailableException no server was reached at all
-     * @throws CallTimeoutException the thread was interrupted; its interrupt is kept, and the watch has ended
+     * @throws CallTimeoutException the thread was interrupted (its interrupt is kept), or its {@code io.grpc.Context} was cancelled or
+     *     is over; the watch has ended
      */
     @Override
     public boolean hasNext() {
@@ -172,9 +173,7 @@ public final class Watch implements Iterable<Event>, Iterator<Event>, AutoClosea
         if (error.reason().equals(ErrorReason.WATCHER_TOO_SLOW)) {
             return;
         }
-        // A watch has no deadline and was not cancelled here: a server or proxy on the way that says so has cut it.
-        boolean isCut = error instanceof UnavailableException || error instanceof CallTimeoutException;
-        if (!isCut && !(error instanceof OverloadedException)) {
+        if (!(error instanceof UnavailableException) && !(error instanceof OverloadedException)) {
             close();
             throw error;
         }
