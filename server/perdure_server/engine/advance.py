@@ -17,7 +17,7 @@ from perdure_server.ports.store import Read
 
 logger = logging.getLogger(__name__)
 
-_AT_ONCE = 256
+_AT_ONCE = 64
 
 
 class Advance:
