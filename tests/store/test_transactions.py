@@ -74,6 +74,14 @@ async def test_starts_and_changes_of_one_batch_are_stored_beside_one_another(our
     assert ours.counters()["commit_transactions_undone"] == 0
 
 
+async def test_large_documents_are_changed_one_by_one(ours: MongoStore, proxy: Proxy) -> None:
+    # A transaction of many would fill the stand-in store's cache, and stop it for good.
+    workflows = [started(inline_bytes=2_000_000) for _ in range(4)]
+    assert all(await asyncio.gather(*(ours.workflows.commit(None, workflow) for workflow in workflows)))
+    assert all(await _changed(ours, workflows, "together"))
+    assert proxy.sent("commitTransaction") == []
+
+
 async def test_each_write_of_a_batch_has_its_own_answer(ours: MongoStore, theirs: Store, proxy: Proxy) -> None:
     workflows = await _stored(ours, 6)
     assert await theirs.workflows.commit(workflows[2], following(workflows[2], cancel_reason="theirs"))

@@ -247,7 +247,7 @@ class Committer:
         if self._transactions is None:
             updates = [{"q": write.condition(), "u": write.body, "multi": False} for write in batch]
             return await self._sender.command(self._update_command(updates) | _CONCERN)
-        if len(batch) >= limits.TRANSACTION_FROM:
+        if len(batch) >= limits.TRANSACTION_FROM and sum(write.document_bytes for write in batch) <= limits.TRANSACTION_BYTES:
             # There `multi` saves a second look for the document; that there is no more than one, `_id` says.
             updates = [{"q": write.unbounded_condition(), "u": write.body, "multi": True} for write in batch]
             try:

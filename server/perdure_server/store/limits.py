@@ -35,3 +35,5 @@ REGISTRATION_RENEWED_MS: Final = 1_000
 REGISTRATION_USED_MS: Final = 2_000
 REGISTRATION_IDLE_MS: Final = 10_000  # without a transaction; then a server has none registered
 TRANSACTION_FROM: Final = 3  # writes; a smaller batch costs less without one
+TRANSACTION_BYTES: Final = 4 * 1024 * 1024  # of documents; the stand-in store, with 256 MiB of cache, stops for good at 25 MiB
+STEP_BYTES: Final = 300  # what a stored step takes without its payloads, about

@@ -41,6 +41,11 @@ class Write:
         if self.size > limits.DOCUMENT_BYTES:
             raise DocumentTooLarge(f"the write alone has {self.size} bytes")
 
+    @property
+    def document_bytes(self) -> int:
+        """About how large the whole document is: a store that keeps a change in memory until its commit keeps that."""
+        return self.size + self.new.inline_bytes + limits.STEP_BYTES * len(self.new.steps)
+
     def condition(self) -> Document:
         """What the stored document must still be."""
         base = self.old or self.new
