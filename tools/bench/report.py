@@ -40,7 +40,7 @@ BARS: Final = (
     Bar("latency_p50_ms", "restate-python", most=1.0),
     Bar("starts_per_second", "restate-python", least=1.5),
     Bar("signal_p50_ms", "restate-python", most=1.0),
-    Bar("cpu_seconds_per_1000", "restate-python", most=0.6),
+    Bar("service_cpu_seconds_per_1000", "restate-python", most=0.6),
     Bar("waiting_memory_mib", "restate-python", most=0.6),
 )
 

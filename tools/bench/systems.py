@@ -78,7 +78,8 @@ class Perdure(System):
         store = self._store()
         redis = choose_redis(_search_path())
         coordination = redis.kind.value if redis else "in process"
-        return f"store {store.kind.value}: {store.durability}; coordination {coordination}; worker and load in Python"
+        given = "".join(f"; {argument}" for argument in self._arguments)
+        return f"store {store.kind.value}: {store.durability}; coordination {coordination}; worker and load in Python{given}"
 
     def start(self, processes: Processes) -> Driver:
         """Store, Redis, servers, a worker at each, load."""
@@ -244,6 +245,7 @@ def known() -> Mapping[str, System]:
     """Every system by name, in the order in which they are run."""
     systems: tuple[System, ...] = (
         Perdure("perdure"),
+        Perdure("perdure-pymongo", arguments=("--driver=pymongo",)),
         Restate("python"),
         Restate("node"),
         Dbos(),
