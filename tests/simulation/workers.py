@@ -146,6 +146,8 @@ class Worker:
             self._cancel(token)
 
     async def _serve(self, server: Server) -> None:
+        if server.crashed:
+            return  # at the very moment of its answer; nobody would cut what begins now
         stream, welcome = self.stream, self.welcome
         assert stream is not None
         assert welcome is not None
