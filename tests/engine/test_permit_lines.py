@@ -1,10 +1,13 @@
 """Lines before a resource that move fast: what is stored of a wait, and what is read for it."""
 
 import pytest
+from msgspec.structs import replace
 
+from perdure_server.engine.desk import Pool, Slot
 from perdure_server.engine.pace import Pace
 from perdure_server.kernel import limits
 from perdure_server.kernel.outcomes import Completed
+from perdure_server.kernel.resources import Waiting
 from tests.engine.harness import World
 from tests.engine.permits import Permits, limited
 from tests.engine.workers import Worker, holding
@@ -95,6 +98,39 @@ async def test_a_step_whose_claim_is_being_written_takes_no_second_permit(world:
     claim.set()
     await world.settle()
     assert len(worker.got) == 2
+    permits.quiet()
+
+
+async def test_steps_that_must_let_another_server_go_first_wait_without_slots_and_without_asking_on_and_on(
+    world: World, permits: Permits
+) -> None:
+    server = await world.server()
+    await permits.put(server, capacity=10)
+    await world.define(server, limited())
+    worker = await world.worker(server, script=holding, slots=3)
+    await world.start(server, "first")
+    await world.settle()
+    stripe = permits.stripes()[0]
+    word = Waiting("another", oldest=0, count=1, units=10, time=server.clock.unshifted())
+    assert await world.store.resources.commit(stripe, replace(stripe, waiting=(word,), write_id="by another"))
+    server.permits.waiting.line("default", "llm", "").look(stale=True)
+    await world.settle()
+    asked = 0
+    reserve = server.desk.reserve
+
+    def counted(queue: str, pool: Pool | None = None) -> Slot | None:
+        nonlocal asked
+        asked += 1
+        assert asked < 100, "for ever"
+        return reserve(queue, pool)
+
+    server.desk.reserve = counted  # type: ignore[method-assign]  # looked at, not replaced
+    for number in range(6):
+        await world.start(server, f"k{number}")
+    await world.settle()
+    assert len(worker.got) == 1
+    await world.advance(limits.WAITING_FRESH_FOR + limits.SECOND)
+    assert len(worker.got) == 3
     permits.quiet()
 
 

@@ -22,7 +22,7 @@ class Measure:
 MEASURES: Final = (
     Measure("workflows_per_second", f"workflows/s, {IN_FLIGHT} in flight", more_is_better=True),
     Measure("cpu_seconds_per_1000", "CPU s per 1,000"),
-    Measure("service_cpu_seconds_per_1000", "of it server, store, worker"),
+    Measure("service_cpu_seconds_per_1000", "CPU s per 1,000, callers aside"),
     Measure("latency_p50_ms", "one at a time, p50 ms"),
     Measure("latency_p99_ms", "p99 ms"),
     Measure("starts_per_second", "starts/s", more_is_better=True),

@@ -227,9 +227,9 @@ SCENES: Final[dict[str, Scene]] = {
     "burst": Scene(
         "so many durable waits that end at one moment",
         timers("set_burst", "count"),
-        Sizes(counts=(10_000, 100_000)),
+        Sizes(counts=(10_000,)),
         Sizes(counts=(500,)),
-        900,
+        300,
         _IN_TIME,
     ),
     "delayed": Scene(

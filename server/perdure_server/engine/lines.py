@@ -77,8 +77,7 @@ class Line:
         if waiter.slot is not None:
             self._with_slot.append(waiter)
         if tried:
-            waiter.again_at = self._clock.unshifted() + _AGAIN
-            self._look_in(_AGAIN)
+            self._later(waiter)
         else:
             self.look()
 
@@ -206,6 +205,7 @@ class Line:
         slots = self._slots_in_hand()
         room, starts = stripe.room + freed, stripe.saved(self._clock.now())
         now = self._clock.unshifted()
+        others = others_waiting(stripe, self._parts.settings.server_id, now)
         empty: set[str] = set()
         picked: list[Picked] = []
         for place in self._order[:_SCANNED]:
@@ -220,6 +220,9 @@ class Line:
             fits = len(waiter.needs) == 1 and units <= room and (stripe.rate is None or (units <= starts and self._count() == 1))
             if (not fits and units > self._room(number, room)) or units > starts:
                 break
+            before = sum([found.units for found in others if found.oldest < waiter.since])
+            if fits and (units > room - before or (stripe.rate is not None and units > starts - before)):
+                break  # theirs first: it would be refused, its slot would come free, and what that slot then brings would ask again
             slot = _one_of(slots, waiter.queue) or (None if waiter.queue in empty else self._desk.reserve(waiter.queue))
             if slot is None:
                 empty.add(waiter.queue)
@@ -274,6 +277,7 @@ class Line:
                 self._owner.granted(waiter, slot, (HeldPermit(self.name, units, self.key, number, kept),))
             else:
                 waiter.trying = False
+                self._later(waiter)
                 self._desk.release(slot)
 
         return Picked(Want(waiter.holder(slot, units, self._clock.now()), starts, waiter.since), done)
@@ -301,6 +305,10 @@ class Line:
             wait = stripe.refill(self._units(self._waiters[self._order[0]]), self._clock.now())
             if wait:
                 self._look_in(wait)
+
+    def _later(self, waiter: Waiter) -> None:
+        waiter.again_at = self._clock.unshifted() + _AGAIN
+        self._look_in(_AGAIN)
 
     def _look_in(self, wait: int) -> None:
         due = self._clock.unshifted() + wait

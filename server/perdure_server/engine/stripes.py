@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from perdure_server.engine.parts import Parts
 from perdure_server.kernel import limits
-from perdure_server.kernel.resources import Done, Resource, Stripe, Waiting, Want, Work, adopt, new_stripe, perform, speak
+from perdure_server.kernel.resources import Done, Resource, Stripe, Waiting, Want, Work, adopt, new_stripe, others_waiting, perform, speak
 from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.ports.resources import StripeKey
 
@@ -229,13 +229,16 @@ class StripeBox:
     async def _base(self, attempt: "_Attempt") -> Stripe | None:
         now = self._clock.unshifted()
         attempt.fresh = False
-        looks_full = self.stripe is not None and self.stripe.room <= 0
+        looks_full = self.stripe is not None and self.stripe.room <= self._entitled(self.stripe, now)
         if self._stale or self.stripe is None or (looks_full and now - self._read_at > _FRESH_FOR):
             self._stale = False
             self._read_at = now
             attempt.fresh = True
             self.stripe = await self._resources.stripe(self._key)
         return self.stripe
+
+    def _entitled(self, stripe: Stripe, now: int) -> int:
+        return sum([found.units for found in others_waiting(stripe, self._parts.settings.server_id, now)])
 
     async def _without_stripe(self, attempt: "_Attempt", resource: Resource | None) -> bool:
         if resource is None:
