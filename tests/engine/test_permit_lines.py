@@ -118,11 +118,11 @@ async def test_steps_that_must_let_another_server_go_first_wait_without_slots_an
     asked = 0
     reserve = server.desk.reserve
 
-    def counted(queue: str, pool: Pool | None = None) -> Slot | None:
+    def counted(queue: str, prefer: Pool | None = None) -> Slot | None:
         nonlocal asked
         asked += 1
         assert asked < 100, "for ever"
-        return reserve(queue, pool)
+        return reserve(queue, prefer)
 
     server.desk.reserve = counted  # type: ignore[method-assign]  # looked at, not replaced
     for number in range(6):
