@@ -147,6 +147,8 @@ class Oracle:
                 earlier = before.steps.get(name) if before is not None and before.run_id == new.run_id else None
                 if step is not earlier:
                     self._check_step(new, name, earlier, step)
+                if before is not None and earlier is not None and before.fingerprint == new.fingerprint:  # a migration may begin it anew
+                    self._check_times(f"{new.key.business_key}/{name}", earlier, step, new.update_time)
 
     def _end_round(self, before: Workflow | None, new: Workflow) -> None:
         if before is not None and before.run_id != new.run_id:
@@ -184,8 +186,6 @@ class Oracle:
                 assert had is not None, where
                 assert settled.nonce == had.nonce, f"{where}: a result of a token that was not current was accepted"
                 self.accepted[settled.nonce] = settled.digest
-        if before is not None:
-            self._check_times(where, before, after, new.update_time)
         self._check_executions(new, name, after)
 
     def _check_times(self, where: str, before: Step, after: Step, now: int) -> None:
