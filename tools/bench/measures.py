@@ -38,14 +38,14 @@ MEASURES: Final = (
 class Plan:
     """How long each part of a round takes; seconds. Slow systems do less in the time, none does more."""
 
-    warm_up: float = 4
-    throughput: float = 10
-    latency: float = 5
+    warm_up: float = 3
+    throughput: float = 8
+    latency: float = 4
     parked: int = 10_000
-    parking: float = 30
+    parking: float = 20
     signals: int = 200
     settle: float = 3
-    idle: float = 10
+    idle: float = 6
 
 
 QUICK: Final = Plan(warm_up=2, throughput=5, latency=2, parked=1_000, parking=5, signals=50, settle=1, idle=3)
