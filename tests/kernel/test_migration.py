@@ -11,7 +11,8 @@ from perdure_server.kernel.effects import PermitsFreed, StepRequeued
 from perdure_server.kernel.migration import Loss, Migration, check_mapping, losses, migrate
 from perdure_server.kernel.outcomes import Completed
 from perdure_server.kernel.rejection import FieldViolation, Reason
-from perdure_server.kernel.workflow import StepState, WorkflowState
+from perdure_server.kernel.workflow import DutyKind, StepState, WorkflowState
+from tests.kernel.families import duties, ended, paged, paging
 from tests.kernel.harness import T0, Run, activity, after, on_signal, plan, refused, waiting
 
 MINUTE = limits.MINUTE
@@ -146,6 +147,25 @@ def test_a_step_becomes_another_kind() -> None:
     run = Run(plan("a", "b: a"))
     assert go_over(run, plan(waiting("a", GO), "b: a"))
     assert run.state("a") is StepState.WAITING
+
+
+def test_nobody_tends_the_children_of_a_step_that_is_no_more() -> None:
+    run, to = paged(2), plan("z")
+    ended(run, 0)
+    assert refusal(run, to, accepted=ALL) == "OPEN_CHILDREN"
+    ended(run, 1)
+    assert [duty.subject for duty in duties(run, DutyKind.TEND_CHILDREN)] == ["m"]
+    assert go_over(run, to, accepted=ALL)
+    assert not run.workflow.duties
+
+
+def test_open_children_know_their_step_by_its_name() -> None:
+    to = plan(paging("n"), "z: n")
+    run = paged(2)
+    assert refusal(run, to, mapping={"m": "n"}, accepted=ALL) == "OPEN_CHILDREN"
+    ended(run, 0, 1)
+    assert go_over(run, to, {"m": "n"})
+    assert [duty.subject for duty in duties(run, DutyKind.TEND_CHILDREN)] == ["n"]
 
 
 def test_dropping_the_last_open_step_ends_the_workflow() -> None:

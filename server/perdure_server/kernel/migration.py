@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure_server.kernel.definition import Definition, StepDefinition, StepKind
 from perdure_server.kernel.draft import Draft
@@ -20,7 +21,7 @@ from perdure_server.kernel.seal import queue_id
 from perdure_server.kernel.timing import fire_due
 from perdure_server.kernel.transitions import StepEvent
 from perdure_server.kernel.values import LossCause
-from perdure_server.kernel.workflow import CLAIMED, STEP_ENDS, Step, StepState, Workflow, WorkflowState
+from perdure_server.kernel.workflow import CLAIMED, STEP_ENDS, Duty, DutyKind, Step, StepState, Workflow, WorkflowState
 
 _OPEN = frozenset({StepState.READY, StepState.BACKOFF, StepState.WAITING})
 
@@ -141,6 +142,8 @@ def _of_carried(plan: StepDefinition, step: Step, to: StepDefinition) -> list[Lo
         found = _of_claim(name, step) if step.state in CLAIMED and to.contract != plan.contract else []
         if step.state is StepState.WAITING and _conditions(plan) != _conditions(to):
             found.append(Lost(name, Loss.OPEN_WAIT, "it waits for something else in the new definition"))
+        if to.name != name and step.state not in STEP_ENDS:
+            found += _of_children(name, step)  # they know it by the name that it had
         return found
     if step.state in STEP_ENDS:
         return []
@@ -200,12 +203,26 @@ def _carry(draft: Draft, migration: Migration) -> None:
     draft.set(
         step_options={target: options[name] for name, target in names.items() if name in options},
         step_queues={migration.name_of(name): queue for name, queue in queues.items() if migration.name_of(name)},
+        duties=_duties_after(draft, migration),
     )
     draft.transplant(migration.to, names)
     for name in names.values():
         chosen, known = draft.step(name).chosen, _branches(draft.plan(name))
         if not known.issuperset(chosen):
             draft.amend(name, chosen=tuple(branch for branch in chosen if branch in known))
+
+
+def _duties_after(draft: Draft, migration: Migration) -> tuple[Duty, ...]:
+    """Whoever goes on with children has them tended under its new name; nobody tends those of a step that is no more, or has none now."""
+    kept: list[Duty] = []
+    for duty in draft.get("duties", draft.workflow.duties):
+        if duty.kind is not DutyKind.TEND_CHILDREN:
+            kept.append(duty)
+            continue
+        target, plan = migration.name_of(duty.subject), draft.definition.by_name.get(duty.subject)
+        if target and plan is not None and migration.to.by_name[target].kind is plan.kind:
+            kept.append(replace(duty, subject=target))
+    return tuple(kept)
 
 
 def _wait_for_new_ones(draft: Draft) -> None:
