@@ -78,7 +78,7 @@ class ChildWorkflows:
         if workflow.round != duty.round:
             return True
         await self._pass(workflow, duty.subject)
-        return _tended(self._newest(workflow), duty.subject) is None  # nobody's business any more: else it would be due for ever
+        return False
 
     async def close_children(self, workflow: Workflow, duty: Duty) -> bool:
         """The performer of CLOSE_CHILDREN. Raises StoreUnavailable, Rejection."""
