@@ -14,7 +14,7 @@ from perdure_server.engine.resource_cache import ResourceCache
 from perdure_server.engine.stripes import Picked, StripeBox
 from perdure_server.engine.waiters import Waiter
 from perdure_server.kernel import limits
-from perdure_server.kernel.resources import PLENTY, Resource, Stripe, Waiting, Want, adopt, others_waiting
+from perdure_server.kernel.resources import PLENTY, Resource, Stripe, Waiting, Want, adopt, entitled, others_waiting
 from perdure_server.kernel.seal import line_id
 from perdure_server.kernel.workflow import HeldPermit
 from perdure_server.ports.coordination import WakeUp
@@ -220,7 +220,7 @@ class Line:
             fits = len(waiter.needs) == 1 and units <= room and (stripe.rate is None or (units <= starts and self._count() == 1))
             if (not fits and units > self._room(number, room)) or units > starts:
                 break
-            before = sum([found.units for found in others if found.oldest < waiter.since])
+            before = entitled(others, waiter.since)
             if fits and (units > room - before or (stripe.rate is not None and units > starts - before)):
                 break  # theirs first: it would be refused, its slot would come free, and what that slot then brings would ask again
             slot = _one_of(slots, waiter.queue) or (None if waiter.queue in empty else self._desk.reserve(waiter.queue))

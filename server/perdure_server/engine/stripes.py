@@ -9,7 +9,20 @@ from msgspec.structs import replace
 
 from perdure_server.engine.parts import Parts
 from perdure_server.kernel import limits
-from perdure_server.kernel.resources import Done, Resource, Stripe, Waiting, Want, Work, adopt, new_stripe, others_waiting, perform, speak
+from perdure_server.kernel.resources import (
+    Done,
+    Resource,
+    Stripe,
+    Waiting,
+    Want,
+    Work,
+    adopt,
+    entitled,
+    new_stripe,
+    others_waiting,
+    perform,
+    speak,
+)
 from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.ports.resources import StripeKey
 
@@ -238,7 +251,7 @@ class StripeBox:
         return self.stripe
 
     def _entitled(self, stripe: Stripe, now: int) -> int:
-        return sum([found.units for found in others_waiting(stripe, self._parts.settings.server_id, now)])
+        return entitled(others_waiting(stripe, self._parts.settings.server_id, now), self._clock.now())
 
     async def _without_stripe(self, attempt: "_Attempt", resource: Resource | None) -> bool:
         if resource is None:

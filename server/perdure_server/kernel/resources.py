@@ -4,6 +4,7 @@ A resource of more than limits.STRIPE_UNITS units is kept in several stripes, ea
 grows and several updates go on at once. A keyed resource has its stripes per key. The starts of a rate are counted in stripe 0 alone.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
@@ -249,6 +250,11 @@ def others_waiting(stripe: Stripe, server: str, unshifted: int) -> list[Waiting]
     return [found for found in stripe.waiting if found.server != server and unshifted - found.time <= limits.WAITING_FRESH_FOR]
 
 
+def entitled(others: Sequence[Waiting], since: int) -> int:
+    """The units that waiters of other servers go first with before one that is READY since `since`, ms."""
+    return sum([found.units for found in others if found.oldest < since])
+
+
 def speak(stripe: Stripe, server: str, word: Waiting | None, unshifted: int) -> Stripe:
     """The stripe with what a server says of its waiters now; words that nobody renewed for long go."""
     kept = [found for found in stripe.waiting if found.server != server and unshifted - found.time <= limits.WAITING_KEPT_FOR]
@@ -268,7 +274,7 @@ def _grant(stripe: Stripe, work: Work) -> tuple[Stripe, frozenset[str]]:
             continue
         if not _is_possible(stripe, want):
             continue  # it waits for a change of the resource, and keeps nobody up
-        before = sum([found.units for found in others if found.oldest < want.since])
+        before = entitled(others, want.since)
         if not work.may_grant or want.holder.units > room - before or want.starts > saved - starts - before:
             break  # nobody overtakes
         granted.add(want.holder.nonce)
