@@ -11,6 +11,7 @@ import pytest
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, ResourceInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
+from perdure.statuses import SEND_FAILED
 from perdure.v1 import admin_service_pb2 as admin
 from perdure.v1 import admin_service_pb2_grpc, definition_pb2, worker_service_pb2_grpc, workflow_pb2, workflow_service_pb2_grpc
 from perdure.v1 import workflow_service_pb2 as wire
@@ -116,6 +117,11 @@ def refusal_of(error: grpc.aio.AioRpcError) -> Refusal:
     packed = dict(trailers)[DETAILS_KEY]
     status = Status.FromString(packed)
     return from_status(status, error.code(), error.details() or "")
+
+
+def is_of_the_sender(error: grpc.aio.AioRpcError) -> bool:
+    """Whether grpc.aio tells that it could not send, where the server had said why: then ask again. See perdure.statuses.SEND_FAILED."""
+    return error.code() is grpc.StatusCode.INTERNAL and error.details() == SEND_FAILED
 
 
 def from_status(status: Status, code: grpc.StatusCode | None = None, message: str = "") -> Refusal:

@@ -62,9 +62,11 @@ class Dummy:
         yield b"2"
 
     async def stream_stream(self, _requests: AsyncIterator[bytes], context: Any) -> None:
+        requests = [await context.read()]  # ended before, a client that is sending may not learn why
         await self._act("stream_stream")
-        while (request := await context.read()) is not EOF:
-            await context.write(request)
+        while requests[-1] is not EOF:
+            await context.write(requests[-1])
+            requests.append(await context.read())
         await self.after()
 
     def handler(self) -> GenericHandler:

@@ -15,7 +15,7 @@ from perdure_server.main import Parts
 from perdure_server.rpc.doors.access_file import schema
 from perdure_server.rpc.doors.permissions import BATCH_ALSO, GRANTED, RULES, Permission, Role, Scope, namespaces_of, roles_with
 from perdure_server.store.memory import MemoryStore
-from tests.rpc.conftest import Refusal, Served, refusal_of
+from tests.rpc.conftest import Refusal, Served, is_of_the_sender, refusal_of
 from tests.rpc.doors import Access, access_file, guarded
 from tests.rpc.test_every_rpc import METHODS
 from tools import permissions
@@ -60,7 +60,7 @@ async def asked(served: Served, method: str, request: dict[str, Any], metadata: 
         else:
             await call
     except grpc.aio.AioRpcError as error:
-        return refusal_of(error)
+        return await asked(served, method, request, metadata) if is_of_the_sender(error) else refusal_of(error)
     finally:
         call.cancel()
     return None

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from perdure.v1.worker_service_pb2 import ClaimResponse
-from tests.rpc.conftest import Refusal, Served, from_status, refusal_of
+from tests.rpc.conftest import Refusal, Served, from_status, is_of_the_sender, refusal_of
 from tests.rpc.every_rpc import NOTE, WAITS, WALK, ref
 from tests.rpc.test_every_rpc import METHODS, call, testing
 
@@ -73,7 +73,7 @@ async def refusal(served: Served, name: str, messages: list[Message]) -> Refusal
         if isinstance(answer, ClaimResponse) and answer.HasField("refused"):
             return from_status(answer.refused.status)
     except grpc.aio.AioRpcError as error:
-        return refusal_of(error)
+        return await refusal(served, name, messages) if is_of_the_sender(error) else refusal_of(error)
     finally:
         made.cancel()
     return None

@@ -5,7 +5,7 @@ import json
 import os
 import time
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
@@ -18,6 +18,7 @@ from perdure.codec import Codec
 from perdure.config import ConnectionConfig
 from perdure.contact import Contact, channel_credentials
 from perdure.errors import PerdureError, Unavailable
+from perdure.importing import import_requests
 from perdure.sealing import seal_apart, unseal_apart
 from perdure.start_batches import StartBatches
 from perdure.statuses import error_of_call
@@ -213,14 +214,13 @@ class Calls(Contact):
         finally:
             call.cancel()
 
-    async def import_workflow(
-        self, requests: Iterator[admin_service_pb2.ImportWorkflowRequest]
-    ) -> admin_service_pb2.ImportWorkflowResponse:
-        """Sends a file in pieces, once. Raises PerdureError."""
-        try:
-            return await self.admin.ImportWorkflow(requests, timeout=self.timeout, metadata=self.metadata())
-        except aio.AioRpcError as failure:
-            raise self._lost(failure) from None
+    async def import_workflow(self, options: admin_service_pb2.ImportOptions, file: bytes) -> admin_service_pb2.ImportWorkflowResponse:
+        """Sends a file in pieces; tries again, under its request id, like any other call. Raises PerdureError."""
+
+        def sent(options: admin_service_pb2.ImportOptions, /, *, timeout: float | None, metadata: Any) -> Any:
+            return self.admin.ImportWorkflow(import_requests(options, file), timeout=timeout, metadata=metadata)
+
+        return cast("admin_service_pb2.ImportWorkflowResponse", await self.unary(sent, options))
 
     async def close(self) -> None:
         """Closes the channel; calls that still run end with CANCELLED."""

@@ -20,6 +20,9 @@ TOO_LARGE = "message larger than max"
 CUT = "the call was cut by the server or on the way there"
 """What is said of CANCELLED where this program has cancelled nothing."""
 
+SEND_FAILED = "Internal error from Core"
+"""What grpc.aio itself says, as INTERNAL, if a stream ends under a message that is being sent. The server's own status is lost then."""
+
 BY_REASON: Mapping[str, type[PerdureError]] = {
     Reason.PAYLOAD_TOO_LARGE: errors.PayloadRejected,
     Reason.PAYLOAD_INVALID: errors.PayloadRejected,
@@ -84,6 +87,8 @@ def error_of_call(failure: RpcFailure, *, is_ours: bool = False) -> PerdureError
     if code == "CANCELLED" and not is_ours:
         # A server with too many new calls says so, and a proxy that gives up: no less passing than a broken connection.
         code, message = "UNAVAILABLE", f"{CUT}: {message}"
+    elif code == "INTERNAL" and message == SEND_FAILED:
+        code, message = "UNAVAILABLE", f"{CUT}, while a message was being sent"
     metadata = cast("Iterable[tuple[str, str | bytes]] | None", failure.trailing_metadata())
     for key, value in metadata or ():
         if key == STATUS_DETAILS and isinstance(value, bytes):

@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
@@ -15,6 +16,7 @@ from perdure.codec import Codec
 from perdure.config import ConnectionConfig
 from perdure.contact import Contact, channel_credentials
 from perdure.errors import PerdureError, Unavailable
+from perdure.importing import import_requests
 from perdure.sealing import seal, unseal
 from perdure.statuses import RpcFailure, error_of_call
 from perdure.v1 import admin_service_pb2, workflow_service_pb2
@@ -58,8 +60,9 @@ class Calls(Contact):
         self._replaced: list[grpc.Channel] = []
         self._process_id = 0
         self._stubs: dict[tuple[object, object], Any] = {}
-        self._opening = threading.Lock()
+        self._opening = threading.RLock()
         self._closings = 0
+        self._streams: weakref.WeakSet[EventStream[Any]] = weakref.WeakSet()
 
     @property
     def channel(self) -> grpc.Channel:
@@ -131,11 +134,11 @@ class Calls(Contact):
 
     def watch(self, request: workflow_service_pb2.WatchRequest) -> "EventStream[workflow_service_pb2.WatchResponse]":
         """Opens a stream of a watch."""
-        return self._stream(self.workflows.Watch(request, metadata=tuple(self.metadata())))
+        return self._stream(lambda: self.workflows.Watch(request, metadata=tuple(self.metadata())))
 
     def watch_many(self, request: workflow_service_pb2.WatchWorkflowsRequest) -> "EventStream[workflow_service_pb2.WatchWorkflowsResponse]":
         """Opens a stream of a watch of many."""
-        return self._stream(self.workflows.WatchWorkflows(request, metadata=tuple(self.metadata())))
+        return self._stream(lambda: self.workflows.WatchWorkflows(request, metadata=tuple(self.metadata())))
 
     def export(self, request: admin_service_pb2.ExportWorkflowRequest) -> "Iterator[admin_service_pb2.ExportWorkflowResponse]":
         """A file in pieces, not tried again. Raises PerdureError."""
@@ -149,25 +152,32 @@ class Calls(Contact):
         finally:
             call.cancel()  # type: ignore[no-untyped-call]  # the stubs of grpc forgot it
 
-    def import_workflow(self, requests: "Iterator[admin_service_pb2.ImportWorkflowRequest]") -> admin_service_pb2.ImportWorkflowResponse:
-        """Sends a file in pieces, once. Raises PerdureError."""
-        try:
-            return self.admin.ImportWorkflow(requests, timeout=self.timeout, metadata=tuple(self.metadata()))
-        except grpc.RpcError as failure:
-            raise self._lost(cast("RpcFailure", failure)) from None
+    def import_workflow(self, options: admin_service_pb2.ImportOptions, file: bytes) -> admin_service_pb2.ImportWorkflowResponse:
+        """Sends a file in pieces; tries again, under its request id, like any other call. Raises PerdureError."""
+
+        def sent(options: admin_service_pb2.ImportOptions, /, *, timeout: float | None, metadata: Any) -> Any:
+            return self.admin.ImportWorkflow(import_requests(options, file), timeout=timeout, metadata=metadata)
+
+        return cast("admin_service_pb2.ImportWorkflowResponse", self.unary(sent, options))
 
     def close(self) -> None:
         """Closes the channel; calls that still run end with CANCELLED."""
-        self._closings += 1
-        channels, self._channel, self._replaced = [self._channel, *self._replaced], None, []
-        self._stubs.clear()
+        with self._opening:
+            self._closings += 1
+            channels, self._channel, self._replaced = [self._channel, *self._replaced], None, []
+            streams, self._streams = list(self._streams), weakref.WeakSet()
+            self._stubs.clear()
+        for stream in streams:
+            stream.cancel()  # one whose read begins while gRPC closes its channel may hang (github.com/grpc/grpc/issues/20562)
         for channel in channels:
             if channel is not None:
                 channel.close()
 
-    def _stream(self, call: Any) -> "EventStream[Any]":
-        closings = self._closings
-        return EventStream(call, self.config.codec, lambda: self._closings != closings)
+    def _stream(self, begin: Callable[[], Any]) -> "EventStream[Any]":
+        with self._opening:  # a close sees it, or it is of the next channel
+            made: EventStream[Any] = EventStream(begin(), self.config.codec)
+            self._streams.add(made)
+        return made
 
     def _lost(self, failure: RpcFailure) -> PerdureError:
         error = error_of_call(failure)
@@ -177,11 +187,9 @@ class Calls(Contact):
 class EventStream(Generic[A]):
     """One stream of a watch."""
 
-    def __init__(self, call: Any, codec: Codec | None, is_closed: Callable[[], bool]) -> None:
-        """`is_closed`: whether the client was closed since, which ends the call."""
+    def __init__(self, call: Any, codec: Codec | None) -> None:
         self._call = call
         self._codec = codec
-        self._is_closed = is_closed
         self._is_cancelled = False
         self._answers: Iterator[A] = iter(call)
         self._silent = False
@@ -196,7 +204,7 @@ class EventStream(Generic[A]):
         except grpc.RpcError as failure:
             if self._silent:
                 raise Unavailable("the watch heard nothing, not even a keep-alive") from None
-            raise error_of_call(cast("RpcFailure", failure), is_ours=self._is_cancelled or self._is_closed()) from None
+            raise error_of_call(cast("RpcFailure", failure), is_ours=self._is_cancelled) from None
         finally:
             alarm.cancel()
         if answer is not None and self._codec is not None:

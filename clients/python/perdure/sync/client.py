@@ -14,7 +14,6 @@ from perdure.codec import Codec
 from perdure.config import Security, connection_config
 from perdure.definition import Definition
 from perdure.errors import PerdureError
-from perdure.importing import import_requests
 from perdure.known_types import KnownTypes
 from perdure.operation_values import ServerInfo, server_info_of
 from perdure.security import Tls
@@ -309,7 +308,7 @@ class Client(WorkflowFinder):
         options = admin_service_pb2.ImportOptions(
             namespace=self.config.namespace, business_key=key, request_id=request_id or uuid.uuid4().hex, validate_only=validate_only
         )
-        return workflow_of((self._calls.import_workflow(import_requests(options, file))).workflow)
+        return workflow_of((self._calls.import_workflow(options, file)).workflow)
 
     def server_info(self) -> ServerInfo:
         """The server that answers: version, defaults, limits, store, coordination, and what it found wrong."""

@@ -81,10 +81,14 @@ class Following(Generic[A, E]):
         self._drop_stream()
 
     def _read_more(self) -> None:
+        stream = self._stream
+        if stream is None:
+            stream = self._stream = self._open()
+        if self._ended:
+            self._drop_stream()  # closed by another thread while we opened: its close may have found no stream
+            return
         try:
-            if self._stream is None:
-                self._stream = self._open()
-            answer = self._stream.read()
+            answer = stream.read()
         except PerdureError as error:
             self._drop_stream()
             self._failures += 1
@@ -101,6 +105,8 @@ class Following(Generic[A, E]):
         self._pending.extend(self._events_of(answer))
 
     def _consider(self, error: PerdureError) -> None:
+        if self._ended:
+            return
         if error.reason == ErrorReason.RESUME_TOKEN_INVALID and self._resumable.resume_token:
             self._resumable.resume_token = ""  # of a version that is gone: begin anew, with what there is
             return
