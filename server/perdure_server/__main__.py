@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from perdure_server import config as configuration
+from perdure_server.affinity import cpu_of, keep_to, usable
 from perdure_server.config import ConfigInvalid
 
 EXIT_FAILED: Final = 1
@@ -41,6 +42,7 @@ def _serve(arguments: Sequence[str]) -> int:
         from perdure_server.processes import run as run_several  # noqa: PLC0415 -- as below
 
         return run_several(config)
+    keep_to(cpu_of(config.cpu_affinity, 0, usable()))
     from perdure_server.main import run  # noqa: PLC0415 -- drivers and all: only this command needs them
 
     return run(config)

@@ -12,6 +12,7 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from perdure_server.affinity import affinity, fault, usable
 from perdure_server.kernel import limits
 
 PREFIX: Final = "PERDURE_SERVER_"
@@ -114,6 +115,12 @@ class Config:
         1,
         "Server processes that share the port, on Linux: one uses little more than one core. Needs `redis-url`; see scaling.md.",
         _whole(1, 256),
+    )
+    cpu_affinity: str = _setting(
+        "",
+        "The CPU that each server process keeps to, on Linux: `auto`, or numbers by commas, such as `2,3`; more `processes` take them in "
+        "turn. Empty: any. For machines whose CPUs are not shared with others; see scaling.md.",
+        affinity,
     )
     insecure: bool = _setting(False, "Allow an address that other machines reach without TLS or without an access file.", _switch)
     tls_cert_file: str = _setting(
@@ -293,6 +300,8 @@ def _from_flags(arguments: Sequence[str], faults: list[str]) -> Iterator[tuple[s
 def _contradictions(config: Config) -> Iterator[str]:
     if config.processes > 1 and not config.redis_url:
         yield "--processes: more than one needs --redis-url, as several servers on one database do"
+    if unfit := fault(config.cpu_affinity, usable()):
+        yield f"--cpu-affinity: {unfit}"
     if config.processes > 1 and config.metrics_port + config.processes > LAST_PORT + 1:
         yield f"--metrics-port: {config.processes} processes need as many ports from it on"
     if bool(config.tls_cert_file) is not bool(config.tls_key_file):

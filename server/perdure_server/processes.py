@@ -20,6 +20,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Final
 
 from perdure_server import config as configuration
+from perdure_server.affinity import cpu_of, keep_to, usable
 from perdure_server.config import Config
 from perdure_server.kernel.limits import SECOND
 
@@ -116,7 +117,10 @@ class _Fleet:
         """Start a child and wait for its end; its exit code."""
         ours, theirs = _SPAWN.Pipe(duplex=False)
         metrics_port = self._config.metrics_port and self._config.metrics_port + index
-        child = _SPAWN.Process(target=_serve, args=(replace(self._config, metrics_port=metrics_port), theirs), name=f"perdure-{index + 1}")
+        cpu = cpu_of(self._config.cpu_affinity, index, usable())
+        child = _SPAWN.Process(
+            target=_serve, args=(replace(self._config, metrics_port=metrics_port), cpu, theirs), name=f"perdure-{index + 1}"
+        )
         child.start()
         theirs.close()
         self._children[index] = child
@@ -150,8 +154,9 @@ def _done(loop: asyncio.AbstractEventLoop, sentinel: int, ended: "asyncio.Future
     ended.set_result(None)
 
 
-def _serve(config: Config, serving: Connection) -> None:
+def _serve(config: Config, cpu: int | None, serving: Connection) -> None:
     """The whole of a child."""
+    keep_to(cpu)
     from perdure_server.main import run as serve  # noqa: PLC0415 -- in the child only
 
     os.setpgrp()  # Ctrl-C reaches the parent alone, which passes it on once

@@ -148,11 +148,7 @@ async def test_grpc_still_words_a_failed_send_so() -> None:
     async with aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         untyped: Any = channel
         for _ in range(200):
-            call = untyped.stream_stream("/test/End")()
-            with suppress(asyncio.InvalidStateError, aio.AioRpcError):
-                while True:
-                    await call.write(b"x")
-            said.add((await call.code(), await call.details()))
+            said.add(await _ended(untyped.stream_stream("/test/End")()))
     await server.stop(None)
     assert said <= {(grpc.StatusCode.UNAUTHENTICATED, "no"), (grpc.StatusCode.INTERNAL, SEND_FAILED)}
 
@@ -243,6 +239,14 @@ async def test_a_blocking_watch_that_is_closed_while_it_opens_leaves_no_stream(f
         watching = closing.watching = client.run("note", "k").watch()
         assert await asyncio.to_thread(lambda: [*watching]) == []
         assert closing.begun.cancelled()
+
+
+async def _ended(call: Any) -> tuple[grpc.StatusCode, str]:
+    """How a call ends whose client goes on sending."""
+    with suppress(asyncio.InvalidStateError, aio.AioRpcError):
+        while True:
+            await call.write(b"x")
+    return await call.code(), await call.details()
 
 
 async def _counted(client: Client) -> None:

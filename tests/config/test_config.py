@@ -1,13 +1,14 @@
 """The configuration: read once, all faults at once, documented by itself."""
 
 import dataclasses
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from perdure_server import config
+from perdure_server import affinity, config
 from perdure_server.config import Config, ConfigInvalid
 
 ROOT = Path(__file__).parents[2]
@@ -114,3 +115,22 @@ def test_several_processes_need_redis_and_as_many_ports_for_metrics() -> None:
         config.read(["--processes=2", url, "--metrics-port=65535"], {})
     with pytest.raises(ConfigInvalid, match="--processes: must be a whole number from 1 to 256"):
         config.read(["--processes=0"], {})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps a process to a CPU")
+def test_a_server_keeps_to_a_cpu_that_it_may_use() -> None:
+    mine = os.sched_getaffinity(0)
+    assert config.read([f"--cpu-affinity={min(mine)}"], {}).cpu_affinity == str(min(mine))
+    assert config.read(["--cpu-affinity=auto"], {}).cpu_affinity == "auto"
+    told = ", ".join(str(number) for number in sorted(mine))
+    with pytest.raises(ConfigInvalid, match=f"--cpu-affinity: this process may use the CPUs {told}, not 9999"):
+        config.read([f"--cpu-affinity={min(mine)},9999"], {})
+    with pytest.raises(ConfigInvalid, match="--cpu-affinity: must be auto, or numbers of CPUs"):
+        config.read(["--cpu-affinity=1-3"], {})
+
+
+def test_more_processes_than_cpus_take_them_in_turn() -> None:
+    assert [affinity.cpu_of("auto", index, {0, 1, 5}) for index in range(4)] == [5, 1, 0, 5]
+    assert [affinity.cpu_of("1,5", index, {0, 1, 5}) for index in range(3)] == [1, 5, 1]
+    assert affinity.cpu_of("", 0, {0, 1, 5}) is None
+    assert affinity.fault("auto", ()) == "can be chosen on Linux only"

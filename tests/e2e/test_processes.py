@@ -76,6 +76,23 @@ async def test_two_processes_share_the_port_and_one_that_dies_comes_again(new_se
     assert [line for line in server.log if "started anew" in line]
 
 
+def cpus_of(pid: int) -> list[list[int]]:
+    """The CPUs that the threads of a process may use."""
+    found = {tuple(sorted(os.sched_getaffinity(int(task.name)))) for task in Path(f"/proc/{pid}/task").iterdir()}
+    return sorted(map(list, found))
+
+
+async def test_each_keeps_to_its_cpu_with_all_its_threads(new_server: MakeServer) -> None:
+    mine = sorted(os.sched_getaffinity(0), reverse=True)
+    server = new_server(processes=2, cpu_affinity="auto")
+    await server_ids(server.address)
+    expected = sorted([[mine[0]], [mine[1 % len(mine)]]])
+    assert sorted(cpus for child in children(server.pid) for cpus in cpus_of(child)) == expected
+    assert cpus_of(server.pid) == [sorted(mine)], "the parent serves nothing"
+    alone = new_server(cpu_affinity=str(mine[-1]))
+    assert cpus_of(alone.pid) == [[mine[-1]]]
+
+
 async def test_sigterm_stops_all_of_them_and_a_kill_of_the_parent_does_too(new_server: MakeServer, eventually: Eventually) -> None:
     server = new_server(processes=2)
     stopped = list(children(server.pid))
