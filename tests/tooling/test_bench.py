@@ -57,8 +57,24 @@ async def test_parking_stops_at_its_count_and_signals_take_what_is_parked() -> N
     subject = Counting()
     load = Load(subject)
     assert (await load.park(count=20, seconds=30, in_flight=3))["count"] == 20
-    assert (await load.signal(count=50))["count"] == 20
+    assert (await load.signal(count=50, seconds=30))["count"] == 20
     assert subject.keys == []
+
+
+class Deaf(Counting):
+    """A subject whose jobs hear no signal."""
+
+    async def wake(self, key: str) -> float:
+        await asyncio.Event().wait()
+        raise AssertionError(key)
+
+
+async def test_a_signal_that_nothing_answers_is_cut_off_and_counts_with_its_time() -> None:
+    load = Load(Deaf())
+    await load.park(count=20, seconds=30, in_flight=3)
+    told = await load.signal(count=20, seconds=0.05)
+    assert told["count"] == 1
+    assert told["p50_ms"] == pytest.approx(50, abs=0.01)
 
 
 async def test_parking_stops_at_its_time() -> None:

@@ -44,6 +44,7 @@ class Plan:
     parked: int = 10_000
     parking: float = 20
     signals: int = 200
+    signalling: float = 20
     settle: float = 3
     idle: float = 6
 
@@ -64,7 +65,7 @@ def measure(driver: Driver, processes: Processes, plan: Plan) -> tuple[dict[str,
     time.sleep(plan.idle)
     idle = _less(processes.cpu_seconds(), before)
     seconds, memory = time.monotonic() - began, processes.memory_mib()
-    signal = driver.do("signal", count=plan.signals)
+    signal = driver.do("signal", count=plan.signals, seconds=plan.signalling)
     figures = {
         "workflows_per_second": done["count"] / done["seconds"],
         "cpu_seconds_per_1000": sum(spent.values()) / done["count"] * 1_000,

@@ -3,13 +3,14 @@
 A driver program makes a `Subject` of its system and calls `drive`. Commands, with what they answer:
 `run` {seconds, in_flight}: whole jobs, counted when their result has come; `latency` {seconds, most}: whole jobs, one at a time;
 `park` {count, seconds, in_flight}: starts of jobs that wait for a signal, counted when they are stored;
-`signal` {count}: from the signal to the first line of the step behind it, one at a time, on parked jobs.
+`signal` {count, seconds}: from the signal to the first line of the step behind it, one at a time, on parked jobs.
 """
 
 import asyncio
 import json
 import sys
 import time
+from contextlib import suppress
 from itertools import count
 from typing import Any, Protocol
 
@@ -87,12 +88,16 @@ class Load:
         await asyncio.gather(*(caller() for _ in range(in_flight)))
         return {"count": len(self._parked) - before, "seconds": time.perf_counter() - began}
 
-    async def signal(self, count: int) -> dict[str, float]:
-        """One after the other, on those parked last."""
+    async def signal(self, count: int, seconds: float) -> dict[str, float]:
+        """One after the other, on those parked last, for `seconds` in all; one that is cut off then counts with its time so far."""
+        until = time.time() + seconds
         taken: list[float] = []
-        for _ in range(min(count, len(self._parked))):
-            sent = time.time()
-            taken.append((await self._subject.wake(self._parked.pop()) - sent) * 1_000)
+        while len(taken) < count and self._parked and (sent := time.time()) < until:
+            woken = until
+            with suppress(TimeoutError):
+                async with asyncio.timeout(until - sent):
+                    woken = await self._subject.wake(self._parked.pop())
+            taken.append((woken - sent) * 1_000)
         return _quantiles(taken)
 
 
