@@ -9,7 +9,7 @@ import grpc
 
 from perdure_server.config import Config
 from perdure_server.main import Parts
-from perdure_server.rpc.doors.tokens import new_token, token_line
+from perdure_server.rpc.doors.tokens import PREFIX, new_token, token_line
 from tests.rpc.conftest import GRACE, Served, serving
 
 Roles = Mapping[str, str]  # role -> namespaces, divided by spaces
@@ -34,6 +34,11 @@ class Access:
     def metadata(self, name: str) -> tuple[tuple[str, str], ...]:
         """What a call of this caller carries."""
         return (("authorization", f"Bearer {self.tokens[name]}"),)
+
+
+def secret_of(token: str) -> str:
+    """The secret part: behind the id of a token, or the signature of a JWT. It may have any `_` itself."""
+    return token.split("_", 2)[2] if token.startswith(f"{PREFIX}_") else token.rpartition(".")[2]
 
 
 def access_file(directory: Path, callers: Mapping[str, Roles], more: str = "") -> Access:

@@ -25,7 +25,7 @@ from perdure_server.rpc.doors.tokens import new_token
 from perdure_server.store.memory import MemoryStore
 from perdure_server.telemetry.open_telemetry import OpenTelemetry
 from tests.rpc.conftest import Served, definition, ref, refused
-from tests.rpc.doors import Access, access_file, guarded
+from tests.rpc.doors import Access, access_file, guarded, secret_of
 from tests.rpc.test_jwt import access as jwt_access
 from tests.rpc.test_jwt import token as jwt_token
 
@@ -42,7 +42,7 @@ def everything(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
 
 def secrets_of(*tokens: str) -> list[str]:
     """Each token, and its parts that are secret."""
-    return [part for token in tokens for part in (token, token.rpartition("_")[2], token.rpartition(".")[2]) if part]
+    return [part for token in tokens for part in (token, secret_of(token))]
 
 
 async def used(served: Served, access: Access, wrong: str) -> list[str]:
