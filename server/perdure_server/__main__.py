@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(arguments: Sequence[str]) -> int:
     config = configuration.read(arguments)
+    configuration.let_grpc_poll()
     if config.processes > 1:
         from perdure_server.processes import run as run_several  # noqa: PLC0415 -- as below
 

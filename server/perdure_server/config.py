@@ -261,6 +261,14 @@ def child_environment() -> Mapping[str, str]:
     return dict(os.environ)  # noqa: TID251 -- this is the place that reads it
 
 
+def let_grpc_poll() -> None:
+    """Let gRPC's own poller do the input and output, instead of its event engine's threads: a hand-over less for each message.
+
+    Before gRPC is imported, which reads it then. What the operator has set stands. docs/performance.md has what it saves.
+    """
+    os.environ.setdefault("GRPC_EXPERIMENTS", "-event_engine_client,-event_engine_listener")  # noqa: TID251 -- this is the place
+
+
 def is_loopback(address: str) -> bool:
     """Whether an address reaches this machine only."""
     try:

@@ -134,3 +134,14 @@ def test_more_processes_than_cpus_take_them_in_turn() -> None:
     assert [affinity.cpu_of("1,5", index, {0, 1, 5}) for index in range(3)] == [1, 5, 1]
     assert affinity.cpu_of("", 0, {0, 1, 5}) is None
     assert affinity.fault("auto", ()) == "can be chosen on Linux only"
+
+
+def test_grpc_is_told_how_to_poll_before_it_is_imported_and_an_operator_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = "import sys, perdure_server.__main__; sys.exit('grpc' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+    monkeypatch.setenv("GRPC_EXPERIMENTS", "mine")
+    config.let_grpc_poll()
+    assert config.child_environment()["GRPC_EXPERIMENTS"] == "mine"
+    monkeypatch.delenv("GRPC_EXPERIMENTS")
+    config.let_grpc_poll()
+    assert config.child_environment()["GRPC_EXPERIMENTS"] == "-event_engine_client,-event_engine_listener"

@@ -25,6 +25,7 @@ LOAD: Final = "tools.bench.load"  # the package; every process has ROOT on its p
 BUILD: Final = ROOT / "build/bench"
 PEER_PYTHON: Final = BUILD / "venv/bin/python"
 NODE_MODULES: Final = BUILD / "node/node_modules"
+OWN_CPU: Final = "--cpu-affinity=auto"  # docs/scaling.md recommends it where nobody else fills the CPUs
 
 
 class System(ABC):
@@ -244,8 +245,9 @@ class Dbos(System):
 def known() -> Mapping[str, System]:
     """Every system by name, in the order in which they are run."""
     systems: tuple[System, ...] = (
-        Perdure("perdure"),
-        Perdure("perdure-pymongo", arguments=("--driver=pymongo",)),
+        Perdure("perdure", arguments=(OWN_CPU,)),
+        Perdure("perdure-pymongo", arguments=(OWN_CPU, "--driver=pymongo")),
+        Perdure("perdure-any-cpu"),
         Restate("python"),
         Restate("node"),
         Dbos(),
