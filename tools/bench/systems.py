@@ -25,7 +25,9 @@ LOAD: Final = "tools.bench.load"  # the package; every process has ROOT on its p
 BUILD: Final = ROOT / "build/bench"
 PEER_PYTHON: Final = BUILD / "venv/bin/python"
 NODE_MODULES: Final = BUILD / "node/node_modules"
-OWN_CPU: Final = "--cpu-affinity=auto"  # docs/scaling.md recommends it where nobody else fills the CPUs
+# docs/scaling.md recommends both, the first where nobody else fills the CPUs.
+OWN_CPU: Final = "--cpu-affinity=auto"
+CLIENT_ENVIRONMENT: Final = {"GRPC_EXPERIMENTS": "-event_engine_client,-event_engine_listener"}
 
 
 class System(ABC):
@@ -46,9 +48,9 @@ class System(ABC):
         """Start everything on an empty store; the driver is ready."""
 
 
-def driver(processes: Processes, python: str | Path, program: str, *arguments: str) -> Driver:
+def driver(processes: Processes, python: str | Path, program: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Driver:
     """Start a load program."""
-    process = processes.start("load", (python, "-m", program, *arguments), piped=True)
+    process = processes.start("load", (python, "-m", program, *arguments), piped=True, environment=environment)
     return Driver(process, processes.directory / "load.log")
 
 
@@ -107,8 +109,9 @@ class Perdure(System):
             serve = (sys.executable, "-m", "perdure_server", "serve", "--port", str(port), "--metrics-port", str(metrics), *arguments)
             processes.start(f"server-{number}", serve, port=port)
         for number, port in enumerate(ports, 1):
-            processes.start(f"worker-{number}", (sys.executable, "-m", f"{LOAD}.{worker}", f"127.0.0.1:{port}"))
-        return driver(processes, sys.executable, load, *(f"127.0.0.1:{port}" for port in ports))
+            command = (sys.executable, "-m", f"{LOAD}.{worker}", f"127.0.0.1:{port}")
+            processes.start(f"worker-{number}", command, environment=CLIENT_ENVIRONMENT)
+        return driver(processes, sys.executable, load, *(f"127.0.0.1:{port}" for port in ports), environment=CLIENT_ENVIRONMENT)
 
     def _store(self) -> Program[StoreKind]:
         return choose_store(_search_path(), self._wanted)
