@@ -83,6 +83,8 @@ class FrailCoordination(LocalCoordination):
         self.append_gate: asyncio.Event | None = None
         self.published: list[WakeUp] = []
         self.taken = 0
+        self.looks = 0
+        """Calls of `take` that do not wait."""
 
     def _reach(self) -> None:
         if self.away:
@@ -99,6 +101,7 @@ class FrailCoordination(LocalCoordination):
 
     async def take(self, queues: Sequence[str], limit: int, wait: int) -> Sequence[ReadyItem]:
         self._reach()
+        self.looks += wait == 0
         items = await super().take(queues, limit, wait)
         self.taken += len(items)
         return items

@@ -37,6 +37,31 @@ async def test_c37_nothing_is_sent_without_credit_and_two_workers_share(world: W
     assert (first.most_held, second.most_held) == (2, 2)
 
 
+async def test_a_pool_with_free_slots_does_not_look_for_work_whenever_one_more_comes_free(world: World) -> None:
+    server = await world.server()
+    await world.define(server, "a", "b: a", "c: b")
+    await world.worker(server, slots=4)
+    looks = world.coordination.looks
+    for number in range(5):
+        await world.start(server, f"k{number}")
+        await world.settle()
+        assert await world.completed(f"k{number}")
+    assert world.coordination.looks == looks
+    assert world.credit(server) == 4
+
+
+async def test_the_first_slot_that_comes_free_is_filled_from_the_queue_at_once(world: World) -> None:
+    server = await world.server()
+    await world.define(server, "a")
+    worker = await world.worker(server, script=holding, slots=1)
+    for number in range(3):
+        await world.start(server, f"k{number}")
+        await world.settle()
+    for number in range(1, 3):
+        await worker.settle(next(iter(worker.held.values())))
+        assert [claim.key.business_key for claim in worker.held.values()] == [f"k{number}"]
+
+
 async def test_c76_the_sweep_alone_grants_what_is_ready(world: World) -> None:
     world.coordination.away = True
     server = await world.server()

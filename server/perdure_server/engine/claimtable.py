@@ -65,7 +65,7 @@ class LocalClaim:
         self.acknowledged = True
         if want_next and not self.offered and not self.pool.closed:
             self.offered = True
-            self.pool.credit += 1
+            self.pool.free()
 
     def end_settling(self) -> None:
         """The result is answered."""

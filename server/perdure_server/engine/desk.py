@@ -34,6 +34,17 @@ class Pool:
         self.lease_remaining: Callable[[], int] = lambda: 0
         self.released: Callable[[], None] = lambda: None  # told when a reserved slot comes back
         self.prepare: Callable[[str], Awaitable[None]] | None = None  # opens the session that a unary claim gets
+        self.unseen = False  # it had no free slot, has one, and nobody looked into its queues since
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a free slot, and a lease that lasts."""
+        return self.credit > 0 and self.lease_remaining() > 0
+
+    def free(self, count: int = 1) -> None:
+        """Slots became free. `Desk.notice` follows, once it is known whether something took them."""
+        self.unseen = self.unseen or not self.is_open
+        self.credit += count
 
 
 class Slot(Struct):
@@ -83,8 +94,14 @@ class Desk:
 
     def add_credit(self, pool: Pool, count: int) -> None:
         """Slots became free."""
-        pool.credit += count
-        self.look(pool)
+        pool.free(count)
+        self.notice(pool)
+
+    def notice(self, pool: Pool) -> None:
+        """Look for work if these are its first free slots. Where it had some, its queues were looked into, and are waited at since."""
+        if pool.unseen:
+            pool.unseen = False
+            self.look(pool)
 
     def look(self, pool: Pool) -> None:
         """Something may wait for this pool's slots."""
@@ -96,7 +113,7 @@ class Desk:
 
     def fresh(self) -> list[Pool]:
         """The pools to look at, once."""
-        found = [] if self.closed else [pool for pool in self._fresh if _is_open(pool)]
+        found = [] if self.closed else [pool for pool in self._fresh if pool.is_open]
         self._fresh.clear()
         self.changed.clear()
         return found
@@ -108,15 +125,15 @@ class Desk:
         """
         if self.closed:
             return None
-        if prefer is not None and queue in prefer.queues and not prefer.closed and _is_open(prefer):
+        if prefer is not None and queue in prefer.queues and not prefer.closed and prefer.is_open:
             return self._take(prefer, queue)
         pools = self._by_queue.get(queue)
         if not pools:
             return None
         pool = max(pools, key=_credit)
-        if pool.credit > 0 and not _is_open(pool):
-            pool = max((pool for pool in pools if _is_open(pool)), key=_credit, default=pool)
-        return self._take(pool, queue) if _is_open(pool) else None
+        if pool.credit > 0 and not pool.is_open:
+            pool = max((pool for pool in pools if pool.is_open), key=_credit, default=pool)
+        return self._take(pool, queue) if pool.is_open else None
 
     def reserve_eager(self, queue: str, prefer: Pool | None) -> Slot | None:
         """Take a free slot for a step that becomes ready in this very write, unless something is known to come before it."""
@@ -133,9 +150,8 @@ class Desk:
         if slot.gone:
             return
         slot.gone = True
-        slot.pool.credit += 1
+        self.add_credit(slot.pool, 1)
         slot.pool.released()
-        self.look(slot.pool)
 
     def occupy(self, pool: Pool) -> None:
         """A claim for which no slot is reserved here, from an answer that is repeated, fills one all the same."""
@@ -147,7 +163,7 @@ class Desk:
         if self.closed:
             return []
         if self._idle is None:
-            self._idle = [queue for queue, pools in self._by_queue.items() if any(_is_open(pool) for pool in pools)]
+            self._idle = [queue for queue, pools in self._by_queue.items() if any(pool.is_open for pool in pools)]
         return self._idle
 
     def doubt(self) -> None:
@@ -190,7 +206,3 @@ class Desk:
 
 def _credit(pool: Pool) -> int:
     return pool.credit
-
-
-def _is_open(pool: Pool) -> bool:
-    return pool.credit > 0 and pool.lease_remaining() > 0

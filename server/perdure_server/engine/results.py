@@ -97,7 +97,7 @@ class Results:
         claim.end_settling()
         if ended and self._claims.get(claim.nonce) is claim:
             claim.stream.forget_settled(claim)
-        self._desk.look(claim.pool)
+        self._desk.notice(claim.pool)
 
     async def _settle(self, result: ResultIn, prefer: Pool | None, stream: WorkerStream | None) -> SettledOut:
         address = address_of(result.token)
