@@ -17,7 +17,6 @@ from perdure_server.kernel.rejection import FieldViolation, Reason, Rejection
 from perdure_server.ports.errors import StoreUnavailable
 from perdure_server.rpc.guard import Guard, resource_name
 from perdure_server.rpc.transport import EOF, GenericHandler
-from tests.conftest import Eventually
 from tests.rpc.conftest import refusal_of, unpacked
 
 KINDS = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
@@ -35,9 +34,11 @@ class Dummy:
     before: Behaviour = nothing
     after: Behaviour = nothing
     cancelled: list[str] = field(default_factory=list)
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
     finished: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def _act(self, kind: str) -> None:
+        self.begun.set()
         try:
             await self.before()
         except asyncio.CancelledError:
@@ -182,12 +183,11 @@ async def test_two_thousand_faults_arrive_in_one_answer(service: Service) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_c59_a_client_that_leaves_cancels_the_handler_which_is_counted_out(
-    service: Service, kind: str, eventually: Eventually
-) -> None:
+async def test_c59_a_client_that_leaves_cancels_the_handler_which_is_counted_out(service: Service, kind: str) -> None:
     service.dummy.before = never
     call = service.call(kind)
-    await eventually(lambda: service.guard.in_flight == 1)
+    await service.dummy.begun.wait()
+    assert service.guard.in_flight == 1
     call.cancel()
     await asyncio.wait_for(service.guard.idle(), 5)
     assert service.dummy.cancelled == [kind]
