@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from perdure_server.kernel import limits
-from perdure_server.kernel.definition import Branch, Definition, Hook, Hooks, Permit
+from perdure_server.kernel.definition import Branch, Definition, Hook, Hooks, Permit, StepOptions
 from perdure_server.kernel.effects import PermitsFreed, StepRequeued
 from perdure_server.kernel.migration import Loss, Migration, check_mapping, losses, migrate
+from perdure_server.kernel.options import as_run, update_options
 from perdure_server.kernel.outcomes import Completed
 from perdure_server.kernel.rejection import FieldViolation, Reason
 from perdure_server.kernel.workflow import DutyKind, StepState, WorkflowState
@@ -119,6 +120,17 @@ def test_steps_are_renamed_with_all_that_they_have() -> None:
     (ready,) = run.workflow.ready
     assert ready.split("/")[1] == "gpu"
     assert isinstance(run.effects[-1], StepRequeued)
+
+
+def test_options_of_a_step_stay_whether_it_has_begun_or_not() -> None:
+    run = Run(plan("a", "b: a", "c: b"))
+    for name in ("a", "b", "c"):
+        changed = StepOptions(("priority",), activity(name, priority=9))
+        run.do(lambda draft: update_options(draft, name, changed, ""))  # noqa: B023 -- called in its round
+    assert go_over(run, plan("a", "sum: a"), {"b": "sum"})
+    assert "sum" not in run.workflow.steps
+    assert run.workflow.step_options.keys() == {"a", "sum"}
+    assert as_run(run.definition, run.workflow).by_name["sum"].priority == 9
 
 
 def test_an_open_wait_stays_open_or_is_a_loss() -> None:

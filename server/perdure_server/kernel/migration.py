@@ -200,8 +200,8 @@ def _stop(draft: Draft, name: str) -> None:
 def _carry(draft: Draft, migration: Migration) -> None:
     names = {name: target for name in draft.workflow.steps if (target := migration.name_of(name))}
     options, queues = draft.workflow.step_options, draft.workflow.step_queues
-    draft.set(
-        step_options={target: options[name] for name, target in names.items() if name in options},
+    draft.set(  # also of steps that have not begun, which are in no `names`
+        step_options={migration.name_of(name): changed for name, changed in options.items() if migration.name_of(name)},
         step_queues={migration.name_of(name): queue for name, queue in queues.items() if migration.name_of(name)},
         duties=_duties_after(draft, migration),
     )
