@@ -8,16 +8,18 @@ import pytest
 from perdure_server.engine.people import Conditions
 from perdure_server.engine.redaction import RedactArguments
 from perdure_server.engine.service import Engine
+from perdure_server.engine.shifted_clock import ShiftedClock
 from perdure_server.engine.transfer import Destination
 from perdure_server.engine.values import Ref
 from perdure_server.kernel import limits
 from perdure_server.kernel.outcomes import Completed
 from perdure_server.kernel.rejection import Reason, Rejection
 from perdure_server.kernel.start import OnClosed
-from perdure_server.kernel.workflow import ENDED, Workflow, WorkflowKey, WorkflowState
+from perdure_server.kernel.workflow import ENDED, Paused, Signal, Workflow, WorkflowKey, WorkflowState
 from tests.engine.harness import World
-from tests.engine.workers import completing, holding
-from tests.kernel.harness import activity, payload
+from tests.engine.workers import completing, failing, holding
+from tests.kernel.harness import activity, on_signal, payload, waiting
+from tests.kernel.invariants import past_times
 
 THERE = Destination("elsewhere", "copy", "r", "kim")
 
@@ -105,6 +107,29 @@ async def test_timeouts_stand_still_from_the_export_to_the_resume_and_queue_time
     assert failure.type == "QUEUE_TIMEOUT"
 
 
+async def test_nothing_of_a_copys_past_is_yet_to_come_though_the_file_is_from_a_day_ahead(world: World) -> None:
+    ahead, server = await world.server(is_test=True), await world.server()
+    assert isinstance(ahead.clock, ShiftedClock)
+    ahead.clock.advance_to(world.now() + limits.DAY)
+    await world.define(ahead, waiting("go", on_signal("go")), "a: go", "b: go", workflow_timeout=limits.HOUR)
+    await world.worker(ahead, script=lambda claim: failing(claim) if claim.plan.name == "a" else None, slots=2)
+    await world.start(ahead)
+    for name in ("go", "early"):
+        await ahead.signal(world.ref(), Signal(name, name, 0))
+    await world.settle()
+    await ahead.people.pause(world.ref(), Paused(0, "kim", "look"), Conditions())
+    before = await world.stored()
+    assert before.deadline is not None
+    assert (await world.states()) == {"go": "COMPLETED", "a": "BACKOFF", "b": "RUNNING"}
+    made = (await server.operations.transfer.take_in(await exported(world, ahead), Destination("default", "copy", "r"))).workflow
+    assert made.update_time == made.fence == max(past_times(made)) == world.now() < before.start_time
+    await world.advance(1_000)
+    await server.people.resume(world.ref("copy"), Conditions())
+    resumed = await world.stored("copy")
+    assert resumed.update_time == world.now()
+    assert resumed.deadline == before.deadline + 1_000, "it is moved by the time that the copy was paused"
+
+
 async def test_an_ended_one_stays_ended_and_may_be_redacted_and_expires(world: World) -> None:
     server = await world.server()
     await world.define(server, "a")
@@ -156,6 +181,19 @@ async def test_a_key_that_was_deleted_goes_on_counting_rounds_and_fences(world: 
     await world.advance(10_000)
     rounds, _ = await server.rounds.kept(world.key(), None, 10)
     assert [found.run_id for found in rounds] == [made.run_id], "what was deleted does not come back"
+
+
+async def test_a_key_sees_no_time_go_back_though_a_server_that_was_ahead_has_deleted_it(world: World) -> None:
+    ahead, server = await world.server(is_test=True), await world.server()
+    await world.define(ahead, "a")
+    await world.start(ahead)
+    await ahead.people.terminate(world.ref(), "", Conditions())
+    data = await exported(world, ahead)
+    assert isinstance(ahead.clock, ShiftedClock)
+    ahead.clock.advance_to(world.now() + limits.MINUTE)
+    await ahead.remove(world.ref(), Conditions())
+    made = (await server.operations.transfer.take_in(data, Destination("default", request_id="r"))).workflow
+    assert made.update_time == world.now() + limits.MINUTE
 
 
 async def test_refusals(world: World) -> None:

@@ -87,6 +87,7 @@ def _check_next_round(old: Workflow, new: Workflow) -> None:
     assert (new.key, new.round, new.revision, new.archived) == (old.key, old.round + 1, old.revision + 1, False)
     assert new.fence > old.fence
     assert new.start_time >= old.update_time or _is_imported(new)
+    assert new.update_time >= old.update_time
     assert new.past_runs[-1] == old.run_id
     # Of a superseded round nobody tends the children.
     kept = tuple(duty for duty in old.duties if old.is_ended or duty.kind is not DutyKind.TEND_CHILDREN)
@@ -134,6 +135,7 @@ def _check_step_change(name: str, before: Step, after: Step, *, may_begin_anew: 
 def check_instance(definition: Definition, workflow: Workflow) -> None:
     """Fail unless the instance is whole."""
     _check_bounds(workflow)
+    assert max(past_times(workflow)) <= workflow.update_time, "something of its past is yet to come"
     for name, step in workflow.steps.items():
         _check_step(definition, workflow, name, step)
     open_steps = [name for name in definition.ordinary if state_of(workflow, name) not in STEP_ENDS]
@@ -177,6 +179,17 @@ def _check_bounds(workflow: Workflow) -> None:
     assert len({signal.signal_id for signal in workflow.inbox}) == len(workflow.inbox)
 
 
+def past_times(workflow: Workflow) -> list[int]:
+    """All times at which something has happened."""
+    found = [workflow.start_time, workflow.end_time or 0, workflow.cancel_time or 0]
+    found += [workflow.paused.since] if workflow.paused is not None else []
+    found += [event.time for event in workflow.events] + [signal.time for signal in workflow.inbox]
+    for step in workflow.steps.values():
+        found += [step.since, step.started or 0, step.ended or 0, 0 if step.claim is None else step.claim.granted]
+        found += [error.time for error in step.errors] + [wake.time for wake in step.wakes]
+    return found
+
+
 def _check_step(definition: Definition, workflow: Workflow, name: str, step: Step) -> None:
     where = f"{name} is {step.state.name}"
     plan = definition.by_name[name]
@@ -205,7 +218,6 @@ def _check_step(definition: Definition, workflow: Workflow, name: str, step: Ste
     assert step.checkpoint is None or step.state is not S.COMPLETED, where
     assert step.output is None or step.state in {S.COMPLETED, S.COMPENSATED}, where
     assert set(step.chosen) <= {branch.name for branch in plan.branches}, where
-    assert step.since <= workflow.update_time, where
     if step.state in {S.FAILED, S.HELD}:
         assert step.failure is not None, where
 

@@ -136,17 +136,17 @@ class Transfer:
 
     def _made(self, workflow: Workflow, definition: Definition, place: tuple[WorkflowKey, Workflow | None], still: Paused) -> Workflow:
         key, before = place
-        now = self._clock.now()
+        now = max(self._clock.now(), before.update_time if before is not None else 0)
         fence = max(now, before.fence + 1 if before is not None else 0)
         fresh = replace(
-            workflow,
+            _until(workflow, now),
             key=key,
             run_id=self._entropy.hex(12),
             wake_secret=self._entropy.hex(16),
             round=before.round + 1 if before is not None else 1,
             fence=fence,
             update_time=now,
-            steps={name: _unclaimed(step, now) for name, step in workflow.steps.items()},
+            steps={name: _unclaimed(_step_until(step, now), now) for name, step in workflow.steps.items()},
             request_ids=(),
             past_requests=(),
             past_runs=(*before.past_runs, before.run_id)[-limits.PAST_RUNS :] if before is not None else (),
@@ -160,7 +160,7 @@ class Transfer:
         )
         if not fresh.is_ended:
             draft = Draft(definition.with_options(fresh.step_options), fresh, now)
-            rest(draft, workflow.paused or still)
+            rest(draft, fresh.paused or still)
             fresh = draft.finish()
         sealed = seal(definition, None, fresh, now)
         return sealed if before is None else replace(sealed, revision=before.revision + 1)
@@ -222,9 +222,42 @@ def _is_under_way(step: Step) -> bool:
 
 def _unclaimed(step: Step, now: int) -> Step:
     """The step without a claim. It is uncharged, as if it had never been delivered; one that was told to stop is left for `rest`."""
-    since = min(step.since, now)  # another server, or another deployment, may have been ahead
     if step.claim is None:
-        return replace(step, since=since, throttled=None, settled=())
+        return replace(step, throttled=None, settled=())
     if step.state is StepState.CANCELLING:
-        return replace(step, since=since, claim=None, settled=())
+        return replace(step, claim=None, settled=())
     return replace(step, state=StepState.READY, since=now, attempt=max(0, step.attempt - 1), claim=None, settled=(), due=None)
+
+
+def _until(workflow: Workflow, now: int) -> Workflow:
+    """The workflow, its steps aside, with nothing of its past after `now`.
+
+    Another server, or another deployment, may have been ahead, and no instance sees time go back. Order is kept; what is yet to come
+    (deadlines, due times) stays.
+    """
+    return replace(
+        workflow,
+        start_time=min(workflow.start_time, now),
+        end_time=_earlier(workflow.end_time, now),
+        cancel_time=_earlier(workflow.cancel_time, now),
+        paused=None if workflow.paused is None else replace(workflow.paused, since=min(workflow.paused.since, now)),
+        inbox=tuple(replace(signal, time=min(signal.time, now)) for signal in workflow.inbox),
+        events=tuple(replace(event, time=min(event.time, now)) for event in workflow.events),
+    )
+
+
+def _step_until(step: Step, now: int) -> Step:
+    children = step.children
+    return replace(
+        step,
+        since=min(step.since, now),
+        started=_earlier(step.started, now),
+        ended=_earlier(step.ended, now),
+        errors=tuple(replace(error, time=min(error.time, now)) for error in step.errors),
+        wakes=tuple(replace(wake, time=min(wake.time, now)) for wake in step.wakes),
+        children=None if children is None else replace(children, told=min(children.told, now)),
+    )
+
+
+def _earlier(time: int | None, now: int) -> int | None:
+    return None if time is None else min(time, now)
