@@ -9,6 +9,8 @@ import inspect
 import logging
 import time
 from collections.abc import Awaitable, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, Literal, Protocol
 
 import bson
@@ -59,6 +61,7 @@ _UNAVAILABLE_CODES: Final = frozenset(
 )
 COMMAND_NOT_FOUND: Final = 59
 DUPLICATE_KEY: Final = 11000
+_COMMIT_UNANSWERED: Final = "the commit of a batch was not answered"
 _RAW: Final = CodecOptions(document_class=RawBSONDocument)
 
 
@@ -80,8 +83,10 @@ class Connection:
             self._client: Any = AsyncIOMotorClient(url, **options) if driver == "motor" else AsyncMongoClient(url, **options)
         except (InvalidURI, ConfigurationError, ValueError, TypeError) as error:
             raise StoreError("the MongoDB URL cannot be used: it must be mongodb:// or mongodb+srv:// with valid options") from error
-        self._database: _Database = self._client[database]
-        self._admin: _Database = self._client["admin"]
+        self._database: Any = self._client[database]
+        self._admin: Any = self._client["admin"]
+        # Motor's commands wait in threads.
+        self._threads = ThreadPoolExecutor(limits.CONNECTIONS, "store") if driver == "motor" else None
 
     async def command(self, command: Document) -> Document:
         """Sends one command to the database and returns its reply. Raises StoreUnavailable (result unknown) or StoreError (refused)."""
@@ -112,11 +117,14 @@ class Connection:
             raise translate(error) from error
         return [document.raw for document in reply["cursor"]["firstBatch"]]
 
-    async def _measured(self, database: _Database, command: Document) -> Document:
+    async def _measured(self, database: Any, command: Document) -> Document:
         begun = time.perf_counter()
         failed = ""
         try:
-            reply: Document = await database.command(command)
+            if self._threads is None:
+                reply: Document = await database.command(command)
+            else:
+                reply = await asyncio.get_running_loop().run_in_executor(self._threads, database.delegate.command, command)
         except (PyMongoError, OSError) as error:
             failed = type(error).__name__
             raise translate(error) from error
@@ -139,32 +147,57 @@ class Connection:
         StoreError: unknown, and the transaction may still be open there.
         """
         try:
-            # Motor answers at once, PyMongo's own API with a coroutine. No read concern, not even the client's.
-            begun = session.start_transaction(read_concern=ReadConcern())
-            if inspect.isawaitable(begun):
-                await begun
-            reply: Document = await self._database.command(command, session=session)
-            if "writeErrors" in reply:
-                await session.abort_transaction()
-                raise TransactionUndoneError
-        except OperationFailure as error:
-            await session.abort_transaction()  # else the session would refuse its next one
-            raise TransactionUndoneError from error
+            if self._threads is None:
+                return await _transact(self._database, session, command)
+            work = partial(_transact_in_thread, self._database.delegate, session.delegate, command)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         except (PyMongoError, OSError) as error:
             raise translate(error) from error  # another road would meet the same
-        try:
-            await session.commit_transaction()
-        except (PyMongoError, OSError) as error:
-            raise StoreUnavailable("the commit of a batch was not answered") from error
-        return reply
 
     async def close(self) -> None:
         """Closes the connections. Does nothing the second time."""
-        if self.driver == "motor":
-            # It says good-bye to the server, and would hold the event loop until that answers.
-            await asyncio.to_thread(self._client.close)
-        else:
+        if self._threads is None:
             await self._client.close()
+            return
+        # It says good-bye to the server, and would hold the event loop until that answers.
+        await asyncio.to_thread(self._client.close)
+        self._threads.shutdown(wait=False)
+
+
+async def _transact(database: _Database, session: Session, command: Document) -> Document:
+    # No read concern, not even the client's.
+    await session.start_transaction(read_concern=ReadConcern())
+    try:
+        reply: Document = await database.command(command, session=session)
+    except OperationFailure as error:
+        await session.abort_transaction()  # else the session would refuse its next one
+        raise TransactionUndoneError from error
+    if "writeErrors" in reply:
+        await session.abort_transaction()
+        raise TransactionUndoneError
+    try:
+        await session.commit_transaction()
+    except (PyMongoError, OSError) as error:
+        raise StoreUnavailable(_COMMIT_UNANSWERED) from error
+    return reply
+
+
+def _transact_in_thread(database: Any, session: Any, command: Document) -> Document:
+    # The same with what is beneath Motor's objects: one hand-over to a thread instead of one for each command.
+    session.start_transaction(read_concern=ReadConcern())
+    try:
+        reply: Document = database.command(command, session=session)
+    except OperationFailure as error:
+        session.abort_transaction()
+        raise TransactionUndoneError from error
+    if "writeErrors" in reply:
+        session.abort_transaction()
+        raise TransactionUndoneError
+    try:
+        session.commit_transaction()
+    except (PyMongoError, OSError) as error:
+        raise StoreUnavailable(_COMMIT_UNANSWERED) from error
+    return reply
 
 
 class TransactionUndoneError(StoreError):
