@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from perdure_server.kernel import limits
+from perdure_server.kernel.children import is_counting
 from perdure_server.kernel.definition import Branch, Definition, Hook, Hooks, Permit, StepOptions
 from perdure_server.kernel.effects import PermitsFreed, StepRequeued
 from perdure_server.kernel.migration import Loss, Migration, check_mapping, losses, migrate
@@ -169,6 +170,16 @@ def test_nobody_tends_the_children_of_a_step_that_is_no_more() -> None:
     assert [duty.subject for duty in duties(run, DutyKind.TEND_CHILDREN)] == ["m"]
     assert go_over(run, to, accepted=ALL)
     assert not run.workflow.duties
+
+
+def test_a_pass_over_children_finds_none_of_a_step_that_is_another_kind_now() -> None:
+    run = paged(2)
+    generation = run.step("m").generation
+    ended(run, 0, 1)
+    assert run.do(lambda draft: is_counting(draft, "m", generation))
+    assert go_over(run, plan("m", "z: m"), accepted=ALL)
+    assert run.step("m").children is None
+    assert not run.do(lambda draft: is_counting(draft, "m", generation))
 
 
 def test_open_children_know_their_step_by_its_name() -> None:

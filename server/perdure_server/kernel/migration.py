@@ -96,7 +96,7 @@ def migrate(draft: Draft, migration: Migration) -> bool:
     queues = {name: queue_id(old, before, name) for name, step in before.steps.items() if step.state is StepState.READY}
     for name, step in before.steps.items():
         if _begins_anew(old.by_name[name], step, migration):
-            _stop(draft, name)
+            _stop(draft, name, migration)
     _carry(draft, migration)
     for name in before.steps:
         target = migration.name_of(name)
@@ -191,8 +191,11 @@ def _begins_anew(plan: StepDefinition, step: Step, migration: Migration) -> bool
     return step.state is StepState.WAITING and _conditions(plan) != _conditions(to)
 
 
-def _stop(draft: Draft, name: str) -> None:
+def _stop(draft: Draft, name: str, migration: Migration) -> None:
     fields = taken_claim(draft, name, LossCause.SUPERSEDED) if draft.step(name).state in CLAIMED else {}
+    target = migration.name_of(name)
+    if target and migration.to.by_name[target].kind is not draft.plan(name).kind:
+        fields["children"] = None  # none are open; a pass over them that is under way shall find nothing to tend
     # It begins anew, and so does the time that it may take.
     draft.move(name, StepEvent.MIGRATED, StepState.BLOCKED, step_deadline=None, step_left=None, **fields)
 
