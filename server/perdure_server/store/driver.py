@@ -85,7 +85,7 @@ class Connection:
             raise StoreError("the MongoDB URL cannot be used: it must be mongodb:// or mongodb+srv:// with valid options") from error
         self._database: Any = self._client[database]
         self._admin: Any = self._client["admin"]
-        # Motor's commands wait in threads.
+        # Motor's commands wait in threads, which end with this object, not with `close`: so the driver refuses what comes after that.
         self._threads = ThreadPoolExecutor(limits.CONNECTIONS, "store") if driver == "motor" else None
 
     async def command(self, command: Document) -> Document:
@@ -161,7 +161,6 @@ class Connection:
             return
         # It says good-bye to the server, and would hold the event loop until that answers.
         await asyncio.to_thread(self._client.close)
-        self._threads.shutdown(wait=False)
 
 
 async def _transact(database: _Database, session: Session, command: Document) -> Document:
