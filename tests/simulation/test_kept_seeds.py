@@ -22,6 +22,7 @@ KEPT = {
     865: "a step of a copy was in its state since a moment that was not yet",
     2497: "a copy had begun, and had done things, at times that were not yet",
     2736: "the judge: a worker may end what a person is about to terminate",
+    2938: "the late answer to a result that came twice brought a next claim again, which had ended since",
     2968: "a migration took away the options of a step that had not begun",
     3689: "a claim that another server had taken away was compared once, met a store that was away, and was never told to its worker",
 }
