@@ -42,9 +42,9 @@ class Orphans:
     async def _kept(self, workflow_id: bytes, run_id: str) -> set[str] | None:
         """What the run refers to; None = nobody can tell."""
         root = await self._workflows.load(workflow_id, Read.LINEARIZABLE, tombstones=True)
-        if root is None or root.tombstone is not None:
+        if root is None:
             return set()
-        if root.run_id == run_id:
+        if root.run_id == run_id:  # a tombstone refers to nothing, but rounds before it may not be removed yet
             return refs_in(root)
         place = archived_id(root, run_id)
         if place is None:  # of a start that lost, or of a round longer ago than is remembered
