@@ -23,6 +23,7 @@ KEPT = {
     2497: "a copy had begun, and had done things, at times that were not yet",
     2736: "the judge: a worker may end what a person is about to terminate",
     2938: "the late answer to a result that came twice brought a next claim again, which had ended since",
+    6260: "the same",
     2968: "a migration took away the options of a step that had not begun",
     4204: "payloads of an archived round went before it, as its key was deleted",
     3689: "a claim that another server had taken away was compared once, met a store that was away, and was never told to its worker",

@@ -146,7 +146,7 @@ class Results:
             if has_refs(claim):
                 claim = await self._resolved(claim)
                 waited = True
-            if waited and not self._may_be_current(workflow, name, step.claim):
+            if waited and not self._is_current(workflow, name, step.claim):
                 continue  # the same result came twice: the other answer has brought it, and it has ended since
             # The same result may have come twice, and be answered at the same time: the first of them adopts the claim.
             if stream is not None and self._claims.get(step.claim.nonce) is None and stream.pools.get(pool.name) is pool:
@@ -157,12 +157,10 @@ class Results:
             self._mailboxes.on_doubt(workflow.workflow_id)  # what happened to them meanwhile was told to nobody
         return tuple(made)
 
-    def _may_be_current(self, workflow: Workflow, name: str, claim: Claim) -> bool:
-        """Whether a claim that this state has is not known to have ended since."""
+    def _is_current(self, workflow: Workflow, name: str, claim: Claim) -> bool:
+        """Whether a claim that this state has is there now, as far as is known here. One that is not sent is given back unacknowledged."""
         now = self._mailboxes.known(workflow.workflow_id)
-        if now is None or now.run_id != workflow.run_id:
-            return True
-        step = now.steps.get(name)
+        step = now.steps.get(name) if now is not None and now.run_id == workflow.run_id else None
         return step is not None and step.claim is not None and step.claim.nonce == claim.nonce
 
     def _adopt(self, settlement: Settlement, stream: WorkerStream, pool: Pool, claim: GrantedClaim) -> None:
